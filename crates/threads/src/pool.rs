@@ -89,12 +89,8 @@ impl Pool {
     pub(crate) fn run(&self, helpers: usize, tasks: usize, task: &(dyn Fn(usize) + Sync)) {
         let helpers = self.grow(helpers.min(MAX_HELPERS));
         let region = Region::new(tasks, task);
-        match (0..SLOTS).find(|index| self.shared.slots[*index].take()) {
-            Some(index) if helpers > 0 => self.run_in_slot(index, helpers, &region),
-            Some(index) => {
-                self.shared.slots[index].close(|| false);
-                region.work();
-            }
+        match (0..SLOTS).find(|index| helpers > 0 && self.shared.slots[*index].take()) {
+            Some(index) => self.run_in_slot(index, helpers, &region),
             None => region.work(),
         }
         if let Some(payload) = region.into_panic() {
