@@ -3,11 +3,13 @@
 use std::process::ExitCode;
 
 use crate::step::{Plan, cargo};
+use crate::tidy;
 
 /// Runs the quick checks in order of cost and stops at the first that fails.
 pub(crate) fn run() -> ExitCode {
     let mut plan = Plan::new("check");
     plan.step("fmt", || cargo("fmt --all --check").run());
+    plan.step("tidy", tidy::run);
     plan.step("clippy", clippy_host);
     plan.step("test", test);
     plan.finish()

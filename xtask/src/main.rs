@@ -10,6 +10,7 @@
 
 mod check;
 mod step;
+mod tidy;
 
 use std::process::ExitCode;
 
@@ -27,10 +28,13 @@ struct Arguments {
 enum Command {
     /// The quick checks, for use while working: format, lints, tests.
     Check,
+    /// The rules of the house that a program can enforce.
+    Tidy,
 }
 
 fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Check => check::run(),
+        Command::Tidy => step::verdict(tidy::run()),
     }
 }

@@ -75,6 +75,17 @@ impl Plan {
     }
 }
 
+/// The exit code of a command that is one step by itself; its error is printed.
+pub(crate) fn verdict(result: Result<(), String>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            eprintln!("error: {reason}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 /// The folder that holds the workspace.
 pub(crate) fn root() -> PathBuf {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
