@@ -1,20 +1,23 @@
 //! The project's own commands, run as `cargo xtask <command>`.
 //!
-//! `check` is what one runs while working; `ci` is everything, and what a submission has to
-//! pass. Each is a list of named steps ([`step::Plan`]), cheapest first; a step is a command that
-//! a person could type as well, and its line is printed before it runs.
+//! `check` is what one runs while working; `ci` is everything, and what a change has to pass.
+//! Their steps are one table in `steps.rs`.
 
 // A command-line program: what it has to say goes to standard output and standard error.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 #![forbid(unsafe_code)]
 
-mod check;
-mod step;
+mod command;
+mod need;
+mod plan;
+mod steps;
 mod tidy;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+
+use plan::Rigour;
 
 /// The project's own commands.
 #[derive(Parser)]
@@ -26,15 +29,74 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// The quick checks, for use while working: format, lints, tests.
+    /// The quick checks, for use while working: format, rules, lints, tests.
     Check,
+    /// Every check. Example: `cargo xtask ci --only miri --only neon`.
+    Ci {
+        /// Runs this step alone; may be given more than once.
+        #[arg(long, value_name = "STEP")]
+        only: Vec<String>,
+        /// Counts a step whose tools are not installed as failed.
+        #[arg(long)]
+        strict: bool,
+        /// Runs the later steps even after one has failed.
+        #[arg(long)]
+        keep_going: bool,
+        /// Adds the checks that take long: vector maths over every f32.
+        #[arg(long)]
+        full: bool,
+    },
     /// The rules of the house that a program can enforce.
     Tidy,
 }
 
 fn main() -> ExitCode {
     match Arguments::parse().command {
-        Command::Check => check::run(),
-        Command::Tidy => step::verdict(tidy::run()),
+        Command::Check => {
+            let rigour = Rigour {
+                strict: false,
+                keep_going: false,
+            };
+            plan::run("check", &rigour, steps::CHECK)
+        }
+        Command::Ci {
+            only,
+            strict,
+            keep_going,
+            full,
+        } => ci(&only, &Rigour { strict, keep_going }, full),
+        Command::Tidy => verdict(tidy::run()),
+    }
+}
+
+fn ci(only: &[String], rigour: &Rigour, full: bool) -> ExitCode {
+    let long = steps::FULL
+        .iter()
+        .filter(|step| full || only.iter().any(|name| name == step.name));
+    let all: Vec<_> = steps::CI.iter().chain(long).collect();
+    if let Some(name) = only
+        .iter()
+        .find(|name| all.iter().all(|step| step.name != **name))
+    {
+        let names: Vec<_> = all.iter().map(|step| step.name).collect();
+        return verdict(Err(format!(
+            "no step is called {name}; there are {}",
+            names.join(", ")
+        )));
+    }
+    let chosen = all
+        .into_iter()
+        .filter(|step| only.is_empty() || only.iter().any(|name| name == step.name));
+    plan::run("ci", rigour, chosen)
+}
+
+/// The exit code of a command that is one step by itself; its error is printed.
+fn verdict(result: Result<(), String>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            eprintln!("error: {reason}");
+            ExitCode::FAILURE
+        }
     }
 }

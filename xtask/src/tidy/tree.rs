@@ -7,7 +7,7 @@ use std::fs;
 use std::process::Command;
 
 use super::code;
-use crate::step::root;
+use crate::command::root;
 
 /// One text file.
 pub(crate) struct File {
