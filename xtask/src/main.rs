@@ -7,8 +7,10 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 #![forbid(unsafe_code)]
 
+mod bench;
 mod command;
 mod need;
+mod ops_table;
 mod plan;
 mod steps;
 mod tidy;
@@ -48,6 +50,15 @@ enum Command {
     },
     /// The rules of the house that a program can enforce.
     Tidy,
+    /// Writes `docs/ops.md`, the table of operations and the dtypes that they take.
+    OpsTable {
+        /// Only says whether the file is up to date.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Measures our programs beside others.
+    #[command(subcommand)]
+    Bench(bench::Bench),
 }
 
 fn main() -> ExitCode {
@@ -66,6 +77,8 @@ fn main() -> ExitCode {
             full,
         } => ci(&only, &Rigour { strict, keep_going }, full),
         Command::Tidy => verdict(tidy::run()),
+        Command::OpsTable { check } => verdict(ops_table::run(check)),
+        Command::Bench(bench) => verdict(bench::run(&bench)),
     }
 }
 

@@ -7,7 +7,7 @@
 use crate::command::{Tool, cargo};
 use crate::need::Need;
 use crate::plan::Step;
-use crate::tidy;
+use crate::{ops_table, tidy};
 
 /// What one runs while working.
 pub(crate) const CHECK: &[Step] = &[FMT, TIDY, CLIPPY, TEST_QUICK];
@@ -21,6 +21,7 @@ pub(crate) const CI: &[Step] = &[
     CLIPPY_TARGETS,
     MSRV,
     DOC,
+    OPS_TABLE,
     TEST,
     NEON,
     MIRI,
@@ -107,6 +108,12 @@ const DOC: Step = Step {
         let doc = cargo("doc --workspace --no-deps --locked");
         doc.env("RUSTDOCFLAGS", "-D warnings").run()
     },
+};
+
+const OPS_TABLE: Step = Step {
+    name: "ops-table",
+    needs: &[],
+    run: || ops_table::run(true),
 };
 
 const TEST_QUICK: Step = Step {
