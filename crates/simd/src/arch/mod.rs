@@ -34,12 +34,16 @@ macro_rules! token_methods {
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 mod scalar;
 
 #[cfg(target_arch = "x86_64")]
 pub use avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
 pub use avx512::Avx512;
+#[cfg(target_arch = "aarch64")]
+pub use neon::Neon;
 pub use scalar::Scalar;
 
 /// Runs `kernel` with the token of `level`, or the scalar one where the CPU lacks it.
@@ -64,6 +68,19 @@ pub(crate) fn run_at<K: Kernel>(level: Level, kernel: K) -> K::Output {
             );
         }
     }
+    #[cfg(target_arch = "aarch64")]
+    if level == Level::Neon
+        && let Some(simd) = Neon::new()
+    {
+        return simd.vectorize(
+            #[inline(always)]
+            || kernel.run(simd),
+        );
+    }
     let _ = level; // the only level left on a target without vector code
-    kernel.run(Scalar)
+    let simd = Scalar;
+    simd.vectorize(
+        #[inline(always)]
+        || kernel.run(simd),
+    )
 }
