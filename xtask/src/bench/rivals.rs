@@ -62,7 +62,7 @@ const ALL: &[Rival] = &[
         name: "llama.cpp",
         runner: Runner::Python {
             ops: None,
-            llm: Some("llama_cpp.py"),
+            llm: Some("llama_cpp_llm.py"),
         },
     },
 ];

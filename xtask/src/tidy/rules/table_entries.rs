@@ -3,7 +3,7 @@
 //! A folder or a file that its table does not name is not compiled, or not found by the code that
 //! walks the table: a forgotten line is a thing that silently does not exist.
 
-use super::super::code::has_word;
+use super::super::code::{has_word, is_word};
 use super::{Finding, Rule, Tree, Weight};
 
 pub(crate) const RULE: Rule = Rule {
@@ -11,39 +11,90 @@ pub(crate) const RULE: Rule = Rule {
     weight: Weight::Enforced,
     check,
     bad: &[
+        &[("crates/tallow/src/ops/matmul/mod.rs", "")],
         &[
             (
                 "crates/tallow/src/ops/mod.rs",
-                "mod unary;\n// mod matmul;\n",
+                "mod unary;\n// mod matmul;\n// &matmul::FAMILY\n",
             ),
             ("crates/tallow/src/ops/matmul/mod.rs", ""),
         ],
-        &[("crates/tallow/src/ops/matmul/mod.rs", "")],
+        &[
+            (
+                "crates/tallow/src/ops/mod.rs",
+                "mod matmul;\nconst ALL: _ = &[];\n",
+            ),
+            ("crates/tallow/src/ops/matmul/mod.rs", ""),
+        ],
+        &[
+            ("crates/quant/src/table.rs", "formats::q4_0::Block\n"),
+            ("crates/quant/src/formats/q4_1/mod.rs", ""),
+        ],
     ],
-    good: &[&[
-        ("crates/tallow/src/ops/mod.rs", "mod unary;\nmod matmul;\n"),
-        ("crates/tallow/src/ops/README.md", ""),
-        ("crates/tallow/src/ops/unary/cpu.rs", ""),
-        ("crates/tallow/src/ops/matmul/mod.rs", ""),
-    ]],
+    good: &[
+        &[
+            (
+                "crates/tallow/src/ops/mod.rs",
+                "mod matmul;\nconst ALL: _ = &[&matmul::FAMILY];\n",
+            ),
+            ("crates/tallow/src/ops/README.md", ""),
+            ("crates/tallow/src/ops/matmul/cpu.rs", ""),
+        ],
+        &[
+            ("crates/quant/src/table.rs", "formats::q4_0::Block\n"),
+            ("crates/quant/src/formats/q4_0/mod.rs", ""),
+            ("crates/quant/src/formats/search.rs", ""),
+        ],
+    ],
 };
 
-/// Folders of like things, and the file with a line for each.
-const TABLES: &[(&str, &str)] = &[("crates/tallow/src/ops/", "crates/tallow/src/ops/mod.rs")];
+/// A folder of like things with their table.
+struct Table {
+    folder: &'static str,
+    /// The file with a line for each thing.
+    table: &'static str,
+    /// Whether files are things as well, and not folders alone.
+    files: bool,
+}
+
+const TABLES: &[Table] = &[
+    Table {
+        folder: "crates/tallow/src/ops/",
+        table: "crates/tallow/src/ops/mod.rs",
+        files: false,
+    },
+    Table {
+        folder: "crates/quant/src/formats/",
+        table: "crates/quant/src/table.rs",
+        files: false,
+    },
+    Table {
+        folder: "xtask/src/tidy/rules/",
+        table: "xtask/src/tidy/rules/mod.rs",
+        files: true,
+    },
+];
 
 fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (folder, table) in TABLES {
+    for Table {
+        folder,
+        table,
+        files,
+    } in TABLES
+    {
         let lines = tree.get(table).map_or("", |file| &file.code);
         let mut last = "";
         for file in tree.rust_files() {
             let Some(rest) = file.path.strip_prefix(folder) else {
                 continue;
             };
-            let entry = rest.split('/').next().unwrap_or(rest);
-            let entry = entry.strip_suffix(".rs").unwrap_or(entry);
-            let known = file.path == *table || entry == "mod" || has_word(lines, entry);
-            if !known && entry != last {
+            let entry = match rest.split_once('/') {
+                Some((entry, _)) => entry,
+                None if *files => rest.strip_suffix(".rs").unwrap_or(rest),
+                None => continue,
+            };
+            if file.path != *table && entry != last && !is_listed(lines, entry) {
                 let what = format!("`{entry}` has no line in {table}");
                 findings.push(Finding::new(&file.path, 1, what));
                 last = entry;
@@ -51,4 +102,16 @@ fn check(tree: &Tree) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// Whether the table uses something of the entry, and does not only declare the module.
+fn is_listed(lines: &str, entry: &str) -> bool {
+    lines.lines().any(|line| {
+        let declared = line.trim_end().ends_with(';') && has_word(line, "mod");
+        let uses = line.match_indices(entry).any(|(at, _)| {
+            let before = line[..at].chars().next_back();
+            line[at + entry.len()..].starts_with("::") && !before.is_some_and(is_word)
+        });
+        uses && !declared
+    })
 }
