@@ -1,0 +1,127 @@
+//! The functions of `tallow_simd::math`, their exact values and the bounds they promise.
+
+use tallow_simd::slices::map;
+use tallow_simd::{Kernel, Level, Simd, dispatch_at, math};
+
+/// One function of `tallow_simd::math`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Function {
+    Exp,
+    Log,
+    Tanh,
+    Erf,
+    Sigmoid,
+    Sin,
+    Cos,
+}
+
+impl Function {
+    /// Every function.
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Exp,
+        Self::Log,
+        Self::Tanh,
+        Self::Erf,
+        Self::Sigmoid,
+        Self::Sin,
+        Self::Cos,
+    ];
+
+    /// The bound in ulp that the documentation of the function states.
+    pub(crate) fn bound_ulp(self) -> f64 {
+        match self {
+            Self::Exp | Self::Log => 1.0,
+            Self::Tanh | Self::Erf | Self::Sin | Self::Cos => 1.5,
+            Self::Sigmoid => 2.0,
+        }
+    }
+
+    /// The value in f64, far more exact than an f32.
+    pub(crate) fn exact(self, x: f32) -> f64 {
+        let x = f64::from(x);
+        match self {
+            Self::Exp => x.exp(),
+            Self::Log => x.ln(),
+            Self::Tanh => x.tanh(),
+            Self::Erf => libm::erf(x),
+            Self::Sigmoid => 1.0 / (1.0 + (-x).exp()),
+            Self::Sin => x.sin(),
+            Self::Cos => x.cos(),
+        }
+    }
+
+    /// The vector function on each element of `input`.
+    pub(crate) fn run(self, level: Level, input: &[f32], output: &mut [f32]) {
+        dispatch_at(
+            level,
+            Map {
+                function: self,
+                input,
+                output,
+            },
+        )
+        .expect("level is supported");
+    }
+}
+
+struct Map<'a> {
+    function: Function,
+    input: &'a [f32],
+    output: &'a mut [f32],
+}
+
+impl Kernel for Map<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        let Self {
+            function,
+            input,
+            output,
+        } = self;
+        match function {
+            Function::Exp => map(s, input, output, |x| math::exp(s, x)),
+            Function::Log => map(s, input, output, |x| math::log(s, x)),
+            Function::Tanh => map(s, input, output, |x| math::tanh(s, x)),
+            Function::Erf => map(s, input, output, |x| math::erf(s, x)),
+            Function::Sigmoid => map(s, input, output, |x| math::sigmoid(s, x)),
+            Function::Sin => map(s, input, output, |x| math::sin(s, x)),
+            Function::Cos => map(s, input, output, |x| math::cos(s, x)),
+        }
+    }
+}
+
+/// How far `got` is from `exact`, in units in the last place of f32 at `exact`.
+///
+/// NaN against NaN and equal infinities are 0, any other difference of kind is infinite, a zero
+/// of the wrong sign too. A value that rounds beyond the largest f32 must be infinite.
+pub(crate) fn error_ulp(got: f32, exact: f64) -> f64 {
+    let rounded = exact as f32;
+    if got.to_bits() == rounded.to_bits() || (got.is_nan() && exact.is_nan()) {
+        // Still counts the distance to the exact value, at most half an ulp.
+        let distance = (f64::from(got) - exact).abs() / ulp(exact);
+        return if distance.is_finite() { distance } else { 0.0 };
+    }
+    if got.is_nan() || exact.is_nan() || (exact == 0.0 && got == 0.0) {
+        return f64::INFINITY;
+    }
+    // An infinite result stands for the number after the largest.
+    let value = |v: f32| {
+        if v.is_infinite() {
+            2f64.powi(128).copysign(v.into())
+        } else {
+            v.into()
+        }
+    };
+    if exact.is_infinite() {
+        return f64::INFINITY;
+    }
+    (value(got) - exact).abs() / ulp(exact)
+}
+
+/// The distance of neighbouring f32 around the value.
+fn ulp(exact: f64) -> f64 {
+    // The exponent field of f64; below the normal range of f32 the distance stays.
+    let exponent = ((exact.to_bits() >> 52) & 0x7ff) as i32 - 1023;
+    f64::from_bits(((exponent.clamp(-126, 127) - 23 + 1023) as u64) << 52)
+}
