@@ -6,6 +6,7 @@
 //! rule that cannot fail does not pass.
 
 mod code;
+mod functions;
 mod rules;
 mod tree;
 

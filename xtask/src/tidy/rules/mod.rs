@@ -12,6 +12,7 @@ mod line_lengths;
 mod manifests;
 mod module_docs;
 mod own_words;
+mod parameter_counts;
 mod table_entries;
 mod target_cfg;
 mod unfinished_code;
@@ -65,6 +66,7 @@ pub(crate) const ALL: &[Rule] = &[
     doc_paths::RULE,
     file_sizes::RULE,
     function_sizes::RULE,
+    parameter_counts::RULE,
 ];
 
 /// The reason that a table of path prefixes gives for a path, where it has one.
