@@ -1,0 +1,90 @@
+//! A block format behind one object-safe interface, so that callers pick one at run time.
+
+use std::marker::PhantomData;
+
+use crate::codes::Codes;
+use crate::dot::{Target, run_row};
+use crate::panel::{ExpandRows, Panel};
+use crate::repack::packed::{self, PackedRows};
+use crate::row::{RowDots, RowWork};
+
+/// What can be done with weights of one format. Lengths are the caller's to check.
+pub(crate) trait Format: Sync {
+    fn block_len(&self) -> usize;
+    fn block_bytes(&self) -> usize;
+    /// Weights that share a scale.
+    fn group(&self) -> usize;
+    /// Whether codes have 8 bits.
+    fn is_wide(&self) -> bool;
+    fn pack(&self, values: &[f32], out: &mut [u8]);
+    fn unpack(&self, blocks: &[u8], out: &mut [f32]);
+    /// Dot products of weight rows, as they lie in the file, with activation rows.
+    fn dot_rows(&self, target: Target, weight: &[u8], work: RowWork<'_, '_>);
+    /// Codes and scales of up to a tile's rows, for tile kernels.
+    fn expand(&self, target: Target, weight: &[u8], panel: &mut Panel);
+    /// The interleaved form; `None` where it does not pay.
+    fn packed(&self) -> Option<&dyn PackedRows>;
+}
+
+/// The format of blocks `B`.
+pub(crate) struct BlockFormat<B>(PhantomData<B>);
+
+impl<B: Codes> BlockFormat<B> {
+    pub(crate) const NEW: Self = Self(PhantomData);
+}
+
+impl<B: Codes> Format for BlockFormat<B> {
+    fn block_len(&self) -> usize {
+        B::LEN
+    }
+
+    fn block_bytes(&self) -> usize {
+        size_of::<B>()
+    }
+
+    fn group(&self) -> usize {
+        B::GROUP
+    }
+
+    fn is_wide(&self) -> bool {
+        B::BITS == 8
+    }
+
+    fn pack(&self, values: &[f32], out: &mut [u8]) {
+        let blocks: &mut [B] = bytemuck::cast_slice_mut(out);
+        for (block, values) in blocks.iter_mut().zip(values.chunks_exact(B::LEN)) {
+            *block = B::pack(values);
+        }
+    }
+
+    fn unpack(&self, blocks: &[u8], out: &mut [f32]) {
+        let blocks: &[B] = bytemuck::cast_slice(blocks);
+        for (block, out) in blocks.iter().zip(out.chunks_exact_mut(B::LEN)) {
+            block.unpack(out);
+        }
+    }
+
+    fn dot_rows(&self, target: Target, weight: &[u8], work: RowWork<'_, '_>) {
+        run_row(
+            target,
+            RowDots {
+                blocks: bytemuck::cast_slice::<u8, B>(weight),
+                work,
+            },
+        );
+    }
+
+    fn expand(&self, target: Target, weight: &[u8], panel: &mut Panel) {
+        run_row(
+            target,
+            ExpandRows {
+                blocks: bytemuck::cast_slice::<u8, B>(weight),
+                panel,
+            },
+        );
+    }
+
+    fn packed(&self) -> Option<&dyn PackedRows> {
+        const { B::SCALES.is_some() }.then_some(const { &packed::Packed::<B>::NEW })
+    }
+}

@@ -1,0 +1,530 @@
+//! The interleaved form of a tile, as compact as the blocks, and its kernels.
+//!
+//! A tile is `LANES` weight rows. Chunk after chunk (32 weights of each row) it has the chunk's
+//! scales and then its codes; a super-block's halves come before its first chunk:
+//!
+//! ```text
+//! Half            chunk: d[LANES] f16
+//! HalfPair        chunk: d[LANES] f16, m[LANES] f16
+//! Affine          octet: d[LANES] f16, dmin[LANES] f16;  group: scale[LANES] u8, min[LANES] u8
+//! AffineNibbles   octet: d[LANES] f16, dmin[LANES] f16;  group: scale | min << 4, [LANES] u8
+//! Signed          octet: d[LANES] f16;                   group: scale[LANES] i8
+//! codes           planes of 4, 2, 1 or 8 bits; low bits first
+//! ```
+//!
+//! A quad is four codes of each row: `4 · LANES` bytes once unpacked; a chunk has eight. A plane of
+//! `b` bits is `b` vectors: quad `q` is in vector `q % b`, shifted up by `b · (q / b)`. So 5 bits
+//! are 4 vectors of nibbles and one of fifth bits, and quads 0 to 3 need no shift.
+
+use std::marker::PhantomData;
+
+use crate::activations::{PANEL_ROWS, Panels, Rows};
+use crate::codes::{CHUNK, Codes, Scales};
+use crate::dot::{RowKernel, RowLanes, Target, TileKernel, TileLanes, run_row, run_tile};
+use crate::panel::{Panel, store_columns};
+
+/// Quads in a chunk.
+const QUADS: usize = CHUNK / 4;
+
+/// Chunks of a super-block.
+const SUPER_CHUNKS: usize = 8;
+
+/// What can be done with interleaved weights of one format.
+pub(crate) trait PackedRows: Sync {
+    /// Bytes of a tile of `lanes` rows of `len` weights.
+    fn tile_bytes(&self, lanes: usize, len: usize) -> usize;
+    /// Interleaves whole rows, at most `LANES`; the others are left as they are.
+    fn pack_tile(&self, target: Target, weight: &[u8], len: usize, tile: &mut [u8]);
+    /// Dot products of a tile's rows with the one activation row.
+    fn dot_row(&self, target: Target, tile: &[u8], activations: &Rows, out: &mut [f32]);
+    /// Dot products of a tile's rows with all activation rows; results from `column` on.
+    fn dot_panels(
+        &self,
+        target: Target,
+        tile: &[u8],
+        activations: &Panels,
+        column: usize,
+        out: &mut [&mut [f32]],
+    );
+    /// Unpacks a tile for panel kernels.
+    fn expand(&self, target: Target, tile: &[u8], panel: &mut Panel);
+}
+
+/// The interleaved form of blocks `B`.
+pub(crate) struct Packed<B>(PhantomData<B>);
+
+impl<B: Codes> Packed<B> {
+    pub(crate) const NEW: Self = Self(PhantomData);
+
+    const SCALES: Scales = match B::SCALES {
+        Some(scales) => scales,
+        None => Scales::Half { zero: 0 },
+    };
+
+    /// Groups in a chunk.
+    const GROUPS: usize = CHUNK / B::GROUP;
+
+    /// Bits of the low and of the high plane.
+    const PLANES: [usize; 2] = match B::BITS {
+        2 => [2, 0],
+        3 => [2, 1],
+        4 => [4, 0],
+        5 => [4, 1],
+        6 => [4, 2],
+        _ => [8, 0],
+    };
+
+    /// Bytes a row has before the first chunk of a super-block.
+    const OCTET_HEAD: usize = match Self::SCALES {
+        Scales::Half { .. } | Scales::HalfPair => 0,
+        Scales::Affine | Scales::AffineNibbles => 4,
+        Scales::Signed { .. } => 2,
+    };
+
+    /// Bytes a row has before the codes of a chunk.
+    const CHUNK_HEAD: usize = match Self::SCALES {
+        Scales::Half { .. } => 2,
+        Scales::HalfPair => 4,
+        Scales::Affine => 2 * Self::GROUPS,
+        Scales::AffineNibbles | Scales::Signed { .. } => Self::GROUPS,
+    };
+
+    /// Bytes a row has in a chunk.
+    const CHUNK_BYTES: usize = Self::CHUNK_HEAD + 4 * B::BITS as usize;
+
+    /// Where a chunk starts, in bytes a row.
+    #[inline(always)]
+    fn chunk_at(chunk: usize) -> usize {
+        Self::OCTET_HEAD * (chunk / SUPER_CHUNKS + 1) + Self::CHUNK_BYTES * chunk
+    }
+}
+
+/// Writes one row of a tile.
+struct PackRows<'a, B> {
+    blocks: &'a [B],
+    len: usize,
+    lanes: usize,
+    tile: &'a mut [u8],
+}
+
+impl<B: Codes> RowKernel for PackRows<'_, B> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: RowLanes>(self, lanes: L) {
+        for (row, blocks) in self.blocks.chunks_exact(self.len / B::LEN).enumerate() {
+            let mut place = Place {
+                tile: self.tile,
+                lanes: self.lanes,
+                row,
+            };
+            for chunk in 0..self.len / CHUNK {
+                let block = CHUNK * chunk / B::LEN;
+                let octet = CHUNK * SUPER_CHUNKS / B::LEN * (chunk / SUPER_CHUNKS);
+                place_scales(&mut place, &blocks[block], chunk);
+                let bytes = lanes.store(B::chunk(lanes, &blocks[octet..], chunk % SUPER_CHUNKS));
+                place_codes::<B>(&mut place, &bytes, chunk);
+            }
+        }
+    }
+}
+
+/// One row's bytes in a tile.
+struct Place<'a> {
+    tile: &'a mut [u8],
+    lanes: usize,
+    row: usize,
+}
+
+impl Place<'_> {
+    /// Writes element `row` of the array that starts `at` bytes a row into the tile.
+    fn set<const LEN: usize>(&mut self, at: usize, value: [u8; LEN]) {
+        let start = at * self.lanes + LEN * self.row;
+        self.tile[start..start + LEN].copy_from_slice(&value);
+    }
+}
+
+fn place_scales<B: Codes>(place: &mut Place<'_>, block: &B, chunk: usize) {
+    let raw = block.raw_scales();
+    let at = Packed::<B>::chunk_at(chunk);
+    let head = at - Packed::<B>::OCTET_HEAD;
+    let starts_octet = chunk.is_multiple_of(SUPER_CHUNKS);
+    if starts_octet && Packed::<B>::OCTET_HEAD > 0 {
+        place.set(head, raw.d.to_le_bytes());
+    }
+    if starts_octet && Packed::<B>::OCTET_HEAD > 2 {
+        place.set(head + 2, raw.m.to_le_bytes());
+    }
+    let groups = Packed::<B>::GROUPS;
+    for group in 0..groups {
+        let index = chunk % SUPER_CHUNKS * groups + group;
+        match Packed::<B>::SCALES {
+            Scales::Half { .. } => place.set(at, raw.d.to_le_bytes()),
+            Scales::HalfPair => {
+                place.set(at, raw.d.to_le_bytes());
+                place.set(at + 2, raw.m.to_le_bytes());
+            }
+            Scales::Affine => {
+                place.set(at + 2 * group, [raw.scales[index]]);
+                place.set(at + 2 * group + 1, [raw.minimums[index]]);
+            }
+            Scales::AffineNibbles => {
+                place.set(at + group, [raw.scales[index] | raw.minimums[index] << 4]);
+            }
+            Scales::Signed { .. } => place.set(at + group, [raw.scales[index]]),
+        }
+    }
+}
+
+fn place_codes<B: Codes>(place: &mut Place<'_>, codes: &[u8; CHUNK], chunk: usize) {
+    let mut at = Packed::<B>::chunk_at(chunk) + Packed::<B>::CHUNK_HEAD;
+    let mut low_bits = 0;
+    for bits in Packed::<B>::PLANES {
+        for vector in 0..bits {
+            let mut word = [0; 4];
+            for (step, quad) in (vector..QUADS).step_by(bits).enumerate() {
+                for (byte, code) in word.iter_mut().zip(&codes[4 * quad..]) {
+                    let field = code >> low_bits & (0xff >> (8 - bits));
+                    *byte |= field << (bits * step);
+                }
+            }
+            place.set(at, word);
+            at += 4;
+        }
+        low_bits += bits;
+    }
+}
+
+/// Scales and offsets of one group of all rows. Where a format is symmetric, `offset` is not used
+/// and the codes' zero is known at compile time.
+#[derive(Clone, Copy)]
+struct GroupScales<F> {
+    scale: F,
+    offset: F,
+}
+
+impl<B: Codes> Packed<B> {
+    /// The zero of symmetric formats.
+    #[inline(always)]
+    fn zero<L: TileLanes>() -> Option<u8> {
+        match Self::SCALES {
+            _ if B::BITS == 8 => Some(L::WIDE_ZERO),
+            Scales::Half { zero } | Scales::Signed { zero } => Some(zero),
+            _ => None,
+        }
+    }
+
+    /// The halves of the super-block that starts at `head`.
+    #[inline(always)]
+    fn octet_scales<L: TileLanes>(lanes: L, head: &[u8]) -> GroupScales<L::Floats> {
+        let nothing = lanes.splat(0.0);
+        match Self::SCALES {
+            Scales::Half { .. } | Scales::HalfPair => GroupScales {
+                scale: nothing,
+                offset: nothing,
+            },
+            Scales::Affine | Scales::AffineNibbles => GroupScales {
+                scale: lanes.halves(head),
+                offset: lanes.mul(lanes.halves(&head[2 * L::LANES..]), lanes.splat(-1.0)),
+            },
+            Scales::Signed { .. } => GroupScales {
+                scale: lanes.halves(head),
+                offset: nothing,
+            },
+        }
+    }
+
+    /// Scales of a group of the chunk that starts at `head`.
+    #[inline(always)]
+    fn group_scales<L: TileLanes>(
+        lanes: L,
+        octet: GroupScales<L::Floats>,
+        head: &[u8],
+        group: usize,
+    ) -> GroupScales<L::Floats> {
+        match Self::SCALES {
+            Scales::Half { .. } => GroupScales {
+                scale: lanes.halves(head),
+                offset: lanes.splat(0.0),
+            },
+            Scales::HalfPair => GroupScales {
+                scale: lanes.halves(head),
+                offset: lanes.halves(&head[2 * L::LANES..]),
+            },
+            Scales::Affine => {
+                let scale = lanes.unsigned(&head[2 * group * L::LANES..], 0, 0xff);
+                let minimum = lanes.unsigned(&head[(2 * group + 1) * L::LANES..], 0, 0xff);
+                GroupScales {
+                    scale: lanes.mul(octet.scale, scale),
+                    offset: lanes.mul(octet.offset, minimum),
+                }
+            }
+            Scales::AffineNibbles => {
+                let bytes = &head[group * L::LANES..];
+                GroupScales {
+                    scale: lanes.mul(octet.scale, lanes.unsigned(bytes, 0, 15)),
+                    offset: lanes.mul(octet.offset, lanes.unsigned(bytes, 4, 15)),
+                }
+            }
+            Scales::Signed { .. } => GroupScales {
+                scale: lanes.mul(octet.scale, lanes.signed(&head[group * L::LANES..])),
+                offset: octet.offset,
+            },
+        }
+    }
+
+    /// Codes of quad `quad` from the codes of a chunk.
+    #[inline(always)]
+    fn quad<L: TileLanes>(lanes: L, codes: &[u8], quad: usize) -> L::Bytes {
+        let vector_bytes = 4 * L::LANES;
+        let plane = |first: usize, bits: usize| {
+            let vector = lanes.load(&codes[(first + quad % bits) * vector_bytes..]);
+            if bits == 8 {
+                return vector;
+            }
+            lanes.field(vector, (bits * (quad / bits)) as u32, 0xff >> (8 - bits))
+        };
+        let [low, high] = Self::PLANES;
+        let codes = plane(0, low);
+        if high == 0 {
+            return codes;
+        }
+        lanes.or(codes, lanes.raise(plane(low, high), low as u32))
+    }
+
+    /// Products of a tile with `ROWS` activation rows, interleaved by quads.
+    #[inline(always)]
+    fn dots<L: TileLanes, const ROWS: usize>(
+        lanes: L,
+        tile: &[u8],
+        activations: Interleaved<'_, ROWS>,
+    ) -> [L::Floats; ROWS] {
+        let mut sums = [lanes.splat(0.0); ROWS];
+        let mut octet = Self::octet_scales(lanes, tile);
+        let quads = activations.codes.as_chunks::<QUADS>().0;
+        let mut tile = tile;
+        for (chunk, (quads, scales)) in quads.iter().zip(activations.scales).enumerate() {
+            if Self::OCTET_HEAD > 0 && chunk.is_multiple_of(SUPER_CHUNKS) {
+                octet = Self::octet_scales(lanes, tile);
+                tile = &tile[Self::OCTET_HEAD * L::LANES..];
+            }
+            let (bytes, rest) = tile.split_at(Self::CHUNK_BYTES * L::LANES);
+            tile = rest;
+            let codes = &bytes[Self::CHUNK_HEAD * L::LANES..];
+            for group in 0..Self::GROUPS {
+                let group_scales = Self::group_scales(lanes, octet, bytes, group);
+                let products = Self::group_dots::<L, ROWS>(lanes, codes, quads, group);
+                let group_sums = &activations.sums[chunk * Self::GROUPS + group];
+                for r in 0..ROWS {
+                    let product = lanes.to_floats(products[r]);
+                    let scale = lanes.splat(scales[r]);
+                    sums[r] = if let Some(zero) = Self::zero::<L>() {
+                        let shift = lanes.splat(-f32::from(zero) * group_sums[r]);
+                        lanes.fma(
+                            lanes.fma(product, scale, shift),
+                            group_scales.scale,
+                            sums[r],
+                        )
+                    } else {
+                        let scale = lanes.mul(group_scales.scale, scale);
+                        let sum = lanes.fma(product, scale, sums[r]);
+                        lanes.fma(group_scales.offset, lanes.splat(group_sums[r]), sum)
+                    };
+                }
+            }
+        }
+        sums
+    }
+
+    /// Integer products of one group.
+    #[inline(always)]
+    fn group_dots<L: TileLanes, const ROWS: usize>(
+        lanes: L,
+        codes: &[u8],
+        quads: &[[[i8; 4]; ROWS]; QUADS],
+        group: usize,
+    ) -> [L::Ints; ROWS] {
+        let mut products = [lanes.zero(); ROWS];
+        for quad in group * (B::GROUP / 4)..(group + 1) * (B::GROUP / 4) {
+            let codes = Self::quad(lanes, codes, quad);
+            for r in 0..ROWS {
+                products[r] = if B::BITS == 8 {
+                    lanes.dot_wide(products[r], codes, quads[quad][r])
+                } else {
+                    lanes.dot(products[r], codes, quads[quad][r])
+                };
+            }
+        }
+        products
+    }
+}
+
+/// Activation rows interleaved by quads: `codes[k / 4][row][4]`, `scales[k / 32][row]`.
+#[derive(Clone, Copy)]
+struct Interleaved<'a, const ROWS: usize> {
+    codes: &'a [[[i8; 4]; ROWS]],
+    scales: &'a [[f32; ROWS]],
+    sums: &'a [[f32; ROWS]],
+}
+
+struct DotRow<'a, B> {
+    tile: &'a [u8],
+    activations: &'a Rows,
+    out: &'a mut [f32],
+    blocks: PhantomData<B>,
+}
+
+impl<B: Codes> TileKernel for DotRow<'_, B> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: TileLanes>(self, lanes: L) {
+        // One row interleaved by quads is the row itself.
+        let row = self.activations.row(0);
+        let activations = Interleaved {
+            codes: row
+                .codes
+                .as_flattened()
+                .as_chunks::<4>()
+                .0
+                .as_chunks::<1>()
+                .0,
+            scales: row.scales.as_flattened().as_chunks::<1>().0,
+            sums: row.sums.as_flattened().as_chunks::<1>().0,
+        };
+        let [sums] = Packed::<B>::dots(lanes, self.tile, activations);
+        store_columns(lanes, sums, self.out);
+    }
+}
+
+struct DotPanels<'a, 'b, B> {
+    tile: &'a [u8],
+    activations: &'a Panels,
+    column: usize,
+    out: &'a mut [&'b mut [f32]],
+    blocks: PhantomData<B>,
+}
+
+impl<B: Codes> TileKernel for DotPanels<'_, '_, B> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: TileLanes>(self, lanes: L) {
+        for panel in 0..self.activations.len() {
+            let rows = self.activations.panel(panel);
+            let activations = Interleaved {
+                codes: rows.codes,
+                scales: rows.scales,
+                sums: rows.sums,
+            };
+            let sums = Packed::<B>::dots::<L, PANEL_ROWS>(lanes, self.tile, activations);
+            for (out, sum) in self.out[PANEL_ROWS * panel..].iter_mut().zip(sums) {
+                store_columns(lanes, sum, &mut out[self.column..]);
+            }
+        }
+    }
+}
+
+struct ExpandTile<'a, B> {
+    tile: &'a [u8],
+    panel: &'a mut Panel,
+    blocks: PhantomData<B>,
+}
+
+impl<B: Codes> TileKernel for ExpandTile<'_, B> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: TileLanes>(self, lanes: L) {
+        let chunks = self.panel.len() / CHUNK;
+        let parts = self.panel.parts();
+        let mut scales = parts.scales.chunks_exact_mut(L::LANES);
+        let mut offsets = parts.offsets.chunks_exact_mut(L::LANES);
+        let quads = parts.codes.chunks_exact_mut(4 * L::LANES * QUADS);
+        let mut octet = Packed::<B>::octet_scales(lanes, self.tile);
+        for (chunk, quads) in quads.take(chunks).enumerate() {
+            let at = Packed::<B>::chunk_at(chunk) * L::LANES;
+            if chunk.is_multiple_of(SUPER_CHUNKS) {
+                let head = at - Packed::<B>::OCTET_HEAD * L::LANES;
+                octet = Packed::<B>::octet_scales(lanes, &self.tile[head..]);
+            }
+            let bytes = &self.tile[at..at + Packed::<B>::CHUNK_BYTES * L::LANES];
+            for group in 0..Packed::<B>::GROUPS {
+                let found = Packed::<B>::group_scales(lanes, octet, bytes, group);
+                let offset = match Packed::<B>::zero::<L>() {
+                    Some(zero) => lanes.mul(found.scale, lanes.splat(-f32::from(zero))),
+                    None => found.offset,
+                };
+                if let (Some(scales), Some(offsets)) = (scales.next(), offsets.next()) {
+                    lanes.store_floats(found.scale, scales);
+                    lanes.store_floats(offset, offsets);
+                }
+            }
+            let codes = &bytes[Packed::<B>::CHUNK_HEAD * L::LANES..];
+            for (quad, out) in quads.chunks_exact_mut(4 * L::LANES).enumerate() {
+                lanes.store(Packed::<B>::quad(lanes, codes, quad), out);
+            }
+        }
+    }
+}
+
+impl<B: Codes> PackedRows for Packed<B> {
+    fn tile_bytes(&self, lanes: usize, len: usize) -> usize {
+        let octets = (len / CHUNK).div_ceil(SUPER_CHUNKS);
+        lanes * (Self::OCTET_HEAD * octets + Self::CHUNK_BYTES * (len / CHUNK))
+    }
+
+    fn pack_tile(&self, target: Target, weight: &[u8], len: usize, tile: &mut [u8]) {
+        let blocks = bytemuck::cast_slice::<u8, B>(weight);
+        run_row(
+            target,
+            PackRows {
+                blocks,
+                len,
+                lanes: target.tile_lanes(),
+                tile,
+            },
+        );
+    }
+
+    fn dot_row(&self, target: Target, tile: &[u8], activations: &Rows, out: &mut [f32]) {
+        run_tile(
+            target,
+            DotRow::<B> {
+                tile,
+                activations,
+                out,
+                blocks: PhantomData,
+            },
+        );
+    }
+
+    fn dot_panels(
+        &self,
+        target: Target,
+        tile: &[u8],
+        activations: &Panels,
+        column: usize,
+        out: &mut [&mut [f32]],
+    ) {
+        let kernel = DotPanels::<B> {
+            tile,
+            activations,
+            column,
+            out,
+            blocks: PhantomData,
+        };
+        run_tile(target, kernel);
+    }
+
+    fn expand(&self, target: Target, tile: &[u8], panel: &mut Panel) {
+        run_tile(
+            target,
+            ExpandTile::<B> {
+                tile,
+                panel,
+                blocks: PhantomData,
+            },
+        );
+    }
+}
