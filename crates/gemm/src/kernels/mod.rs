@@ -1,0 +1,11 @@
+//! The inner loops, generic over level and element type; the shapes that each level wants.
+
+mod axpy;
+mod dot;
+mod micro;
+mod tile;
+
+pub(crate) use axpy::{Axpy, axpy};
+pub(crate) use dot::{Dot, dot};
+pub(crate) use micro::{MAX_ROWS, Product, micro, rows_per_tile, vectors_per_tile};
+pub(crate) use tile::Tile;
