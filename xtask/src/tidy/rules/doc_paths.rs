@@ -24,13 +24,7 @@ pub(crate) const RULE: Rule = Rule {
 
 /// Folders with which a path of the workspace starts.
 const FOLDERS: &[&str] = &[
-    "crates/",
-    "xtask/",
-    "bench/",
-    "docs/",
-    "fuzz/",
-    ".ci/",
-    "examples/",
+    "crates/", "xtask/", "bench/", "docs/", "fuzz/", ".ci/", "scripts/",
 ];
 
 fn check(tree: &Tree) -> Vec<Finding> {

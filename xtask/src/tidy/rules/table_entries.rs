@@ -69,6 +69,16 @@ const TABLES: &[Table] = &[
         files: false,
     },
     Table {
+        folder: "crates/llm/src/models/",
+        table: "crates/llm/src/models/mod.rs",
+        files: true,
+    },
+    Table {
+        folder: "crates/llm/src/sampling/",
+        table: "crates/llm/src/sampling/mod.rs",
+        files: true,
+    },
+    Table {
         folder: "xtask/src/tidy/rules/",
         table: "xtask/src/tidy/rules/mod.rs",
         files: true,
@@ -94,7 +104,8 @@ fn check(tree: &Tree) -> Vec<Finding> {
                 None if *files => rest.strip_suffix(".rs").unwrap_or(rest),
                 None => continue,
             };
-            if file.path != *table && entry != last && !is_listed(lines, entry) {
+            let known = file.path == *table || entry == "tests";
+            if !known && entry != last && !is_listed(lines, entry) {
                 let what = format!("`{entry}` has no line in {table}");
                 findings.push(Finding::new(&file.path, 1, what));
                 last = entry;
