@@ -2,8 +2,10 @@
 //!
 //! These are the loops that nearly every kernel needs, for each element type that computes in f32
 //! ([`Element`]: f32, f16, bf16). They take a token and are `#[inline(always)]`: call them from a
-//! [`Kernel`](crate::Kernel)'s `run`. A tail shorter than a vector is loaded with zeros (maps) or
-//! with the fold's own start value, so that it changes nothing.
+//! [`Kernel`](crate::Kernel)'s `run`, and mark the closures that they get `#[inline(always)]` too.
+//! A tail shorter than a vector is loaded with zeros (maps) or with the fold's own start value, so
+//! that it changes nothing. Maps call their function at one place for whole vectors and tails
+//! alike: a long function is compiled once and the compiler is free to inline it.
 //!
 //! Folds keep four vectors, so that four operations are under way at once, and combine them in a
 //! fixed order: the result depends on the level and the length, never on the machine's load.
@@ -69,6 +71,26 @@ element!(
     store_partial_bf16
 );
 
+/// A vector from `src`, which has at most `F32_LANES` elements.
+#[inline(always)]
+fn load_piece<S: Simd, T: Element>(s: S, src: &[T]) -> S::F32 {
+    if src.len() == S::F32_LANES {
+        T::load(s, src)
+    } else {
+        T::load_partial(s, src)
+    }
+}
+
+/// A vector to `dst`, which has at most `F32_LANES` elements.
+#[inline(always)]
+fn store_piece<S: Simd, T: Element>(s: S, v: S::F32, dst: &mut [T]) {
+    if dst.len() == S::F32_LANES {
+        T::store(s, v, dst)
+    } else {
+        T::store_partial(s, v, dst)
+    }
+}
+
 /// dst\[i\] = f(src\[i\]). Panics if the lengths differ.
 #[inline(always)]
 pub fn map<S: Simd, T: Element, U: Element>(
@@ -82,27 +104,16 @@ pub fn map<S: Simd, T: Element, U: Element>(
         len, out_len,
         "simd: map: lengths differ: src {len}, dst {out_len}"
     );
-    let mut sources = src.chunks_exact(S::F32_LANES);
-    let mut targets = dst.chunks_exact_mut(S::F32_LANES);
-    for (src, dst) in sources.by_ref().zip(targets.by_ref()) {
-        U::store(s, f(T::load(s, src)), dst);
-    }
-    if !sources.remainder().is_empty() {
-        let tail = f(T::load_partial(s, sources.remainder()));
-        U::store_partial(s, tail, targets.into_remainder());
+    for (src, dst) in src.chunks(S::F32_LANES).zip(dst.chunks_mut(S::F32_LANES)) {
+        store_piece(s, f(load_piece(s, src)), dst);
     }
 }
 
 /// data\[i\] = f(data\[i\]).
 #[inline(always)]
 pub fn map_in_place<S: Simd, T: Element>(s: S, data: &mut [T], f: impl Fn(S::F32) -> S::F32) {
-    let mut chunks = data.chunks_exact_mut(S::F32_LANES);
-    for chunk in chunks.by_ref() {
-        T::store(s, f(T::load(s, chunk)), chunk);
-    }
-    let rest = chunks.into_remainder();
-    if !rest.is_empty() {
-        T::store_partial(s, f(T::load_partial(s, rest)), rest);
+    for piece in data.chunks_mut(S::F32_LANES) {
+        store_piece(s, f(load_piece(s, piece)), piece);
     }
 }
 
@@ -120,16 +131,9 @@ pub fn zip<S: Simd, T: Element, U: Element>(
         lens[0] == lens[1] && lens[1] == lens[2],
         "simd: zip: lengths differ: {lens:?}"
     );
-    let mut lefts = a.chunks_exact(S::F32_LANES);
-    let mut rights = b.chunks_exact(S::F32_LANES);
-    let mut targets = dst.chunks_exact_mut(S::F32_LANES);
-    for ((a, b), dst) in lefts.by_ref().zip(rights.by_ref()).zip(targets.by_ref()) {
-        U::store(s, f(T::load(s, a), T::load(s, b)), dst);
-    }
-    if !lefts.remainder().is_empty() {
-        let a = T::load_partial(s, lefts.remainder());
-        let b = T::load_partial(s, rights.remainder());
-        U::store_partial(s, f(a, b), targets.into_remainder());
+    let sources = a.chunks(S::F32_LANES).zip(b.chunks(S::F32_LANES));
+    for ((a, b), dst) in sources.zip(dst.chunks_mut(S::F32_LANES)) {
+        store_piece(s, f(load_piece(s, a), load_piece(s, b)), dst);
     }
 }
 
