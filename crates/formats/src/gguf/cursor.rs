@@ -89,7 +89,7 @@ impl<'a> Cursor<'a> {
         let needed = u128::from(count) * item_bytes as u128;
         if needed > self.remaining() as u128 {
             let problem = format!(
-                "{what} is {count} at byte {at:#x}: that takes at least {needed} bytes; {} are left",
+                "{what} is {count} at byte {at:#x}: this takes {needed} bytes or more; {} are left",
                 self.remaining()
             );
             return Err(malformed(problem));

@@ -10,6 +10,8 @@
 //! Counts, string lengths and dims have 32 bits in version 1, and 64 in versions 2 and 3. Format:
 //! <https://github.com/ggml-org/ggml/blob/master/docs/gguf.md>.
 
+use std::fmt;
+
 use super::cursor::{Cursor, What, malformed};
 use super::metadata::Metadata;
 use super::tensor::{RawTensor, Tensors};
@@ -97,9 +99,9 @@ fn metadata(cursor: &mut Cursor<'_>, key_count: usize) -> Result<Metadata> {
     let mut entries = Vec::with_capacity(first_reserve(key_count));
     for position in 0..key_count {
         let key = cursor.string(&format_args!("key {position}"))?;
-        let what = format_args!("value of key {}", Quoted(key));
-        let type_id = cursor.u32(&format_args!("type of key {}", Quoted(key)))?;
-        entries.push((key.to_string(), value(cursor, type_id, &what)?));
+        let type_id = cursor.u32(&Named("type of key", key))?;
+        let value = value(cursor, type_id, &Named("value of key", key))?;
+        entries.push((key.to_string(), value));
     }
     entries.shrink_to_fit();
     Metadata::from_entries(entries)
@@ -119,7 +121,7 @@ fn alignment(metadata: &Metadata) -> Result<u64> {
 
 fn tensor(cursor: &mut Cursor<'_>, position: usize) -> Result<RawTensor> {
     let name = cursor.string(&format_args!("name of tensor {position}"))?;
-    let what = format_args!("header of tensor {}", Quoted(name));
+    let what = Named("header of tensor", name);
     let rank_at = cursor.at();
     let rank = cursor.u32(&what)?;
     if rank > MAX_RANK {
@@ -186,7 +188,7 @@ fn array(cursor: &mut Cursor<'_>, what: What<'_>, depth: usize) -> Result<Array>
         7 => Array::Bool(booleans(cursor, what)?),
         8 => Array::String(strings(cursor, what)?),
         9 => {
-            let count = cursor.count(4 + cursor.count_bytes(), &array_len(what))?;
+            let count = cursor.count(4 + cursor.count_bytes(), &ArrayLen(what))?;
             let mut items = Vec::with_capacity(first_reserve(count));
             for _ in 0..count {
                 items.push(array(cursor, what, depth + 1)?);
@@ -206,13 +208,13 @@ fn numbers<T, const N: usize>(
     what: What<'_>,
     from_le_bytes: fn([u8; N]) -> T,
 ) -> Result<Vec<T>> {
-    let count = cursor.count(N, &array_len(what))?;
+    let count = cursor.count(N, &ArrayLen(what))?;
     let (chunks, _) = cursor.take(count * N, what)?.as_chunks::<N>();
     Ok(chunks.iter().copied().map(from_le_bytes).collect())
 }
 
 fn booleans(cursor: &mut Cursor<'_>, what: What<'_>) -> Result<Vec<bool>> {
-    let count = cursor.count(1, &array_len(what))?;
+    let count = cursor.count(1, &ArrayLen(what))?;
     let at = cursor.at();
     let bytes = cursor.take(count, what)?;
     bytes
@@ -223,7 +225,7 @@ fn booleans(cursor: &mut Cursor<'_>, what: What<'_>) -> Result<Vec<bool>> {
 }
 
 fn strings(cursor: &mut Cursor<'_>, what: What<'_>) -> Result<Strings> {
-    let count = cursor.count(cursor.count_bytes(), &array_len(what))?;
+    let count = cursor.count(cursor.count_bytes(), &ArrayLen(what))?;
     let mut strings = Strings::new();
     for position in 0..count {
         strings.push(cursor.string(&format_args!("item {position} of {what}"))?);
@@ -248,14 +250,22 @@ fn unknown_type(type_id: u32, at: usize, what: What<'_>) -> crate::Error {
     ))
 }
 
-fn array_len<'a>(what: What<'a>) -> impl std::fmt::Display + 'a {
-    struct ArrayLen<'a>(What<'a>);
-    impl std::fmt::Display for ArrayLen<'_> {
-        fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            write!(out, "array length in {}", self.0)
-        }
+/// What a field is, for messages: a role, and the name of the key or tensor that it belongs to.
+struct Named<'a>(&'static str, &'a str);
+
+impl fmt::Display for Named<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} {}", self.0, Quoted(self.1))
     }
-    ArrayLen(what)
+}
+
+/// The length of an array, in a field that is described already.
+struct ArrayLen<'a>(What<'a>);
+
+impl fmt::Display for ArrayLen<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "array length in {}", self.0)
+    }
 }
 
 /// How much to reserve for a count from the file: lists grow past this only as items are read.

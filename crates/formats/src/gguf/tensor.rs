@@ -246,13 +246,15 @@ impl DataRegion {
 
 /// Bytes of a tensor with these dims (fastest first).
 fn byte_len(dims: &[u64], block_type: &'static BlockType) -> Result<u64, Fault> {
-    let elements = dims
-        .iter()
-        .try_fold(1_u64, |product, &dim| product.checked_mul(dim));
-    let elements = elements
-        .filter(|&elements| isize::try_from(elements).is_ok())
-        .filter(|_| dims.iter().all(|&dim| usize::try_from(dim).is_ok()))
+    // Without the dims of 0, so that no order of multiplication overflows later on.
+    let positive = dims.iter().filter(|&&dim| dim > 0);
+    let product = positive
+        .clone()
+        .try_fold(1_u64, |product, &dim| product.checked_mul(dim))
+        .filter(|&product| isize::try_from(product).is_ok())
         .ok_or(Fault::TooManyElements)?;
+    let is_empty = positive.count() < dims.len();
+    let elements = if is_empty { 0 } else { product };
     let row_len = dims.first().copied().unwrap_or(1);
     if !row_len.is_multiple_of(block_type.block_len as u64) {
         return Err(Fault::PartialBlock {
@@ -337,6 +339,7 @@ mod tests {
                 raw("unknown", &[4], 42, 0),
                 raw("removed", &[4], 31, 0),
                 raw("huge", &[1 << 40, 1 << 40], 0, 0),
+                raw("hidden", &[0, 1 << 63, 1 << 63], 0, 0),
                 raw("bytes", &[u64::MAX / 4], 28, 0),
                 raw("partial", &[33], 2, 0),
                 raw("crooked", &[1], 0, 8),
@@ -351,7 +354,7 @@ mod tests {
         )
         .unwrap();
         assert!(tensors.get(0).is_ok());
-        assert!(tensors.get(10).unwrap().is_empty());
+        assert!(tensors.get(11).unwrap().is_empty());
         for (name, words) in [
             (
                 "unknown",
@@ -365,6 +368,7 @@ mod tests {
                 "huge",
                 "shape [1099511627776, 1099511627776] has more elements than fit in memory",
             ),
+            ("hidden", "has more elements than fit in memory"),
             ("bytes", "has more elements than fit in memory"),
             (
                 "partial",

@@ -22,6 +22,7 @@ fn read(bytes: &[u8]) -> Result<(), Error> {
                 .map(|&byte| usize::from(byte))
                 .sum();
             assert!(sum <= 255 * len);
+            assert!(file.tensor(name)?.len() <= isize::MAX as usize);
         }
         file.validate()
     })
@@ -56,7 +57,7 @@ fn a_file_cut_at_any_byte_is_refused() {
         let file = complete_gguf(version);
         for len in 0..file.len() {
             let message = read(&file[..len]).expect_err("cut short").to_string();
-            let known = ["file ends early", "takes at least", "data outside the file"];
+            let known = ["file ends early", "bytes or more", "data outside the file"];
             assert!(
                 known.iter().any(|words| message.contains(words)),
                 "{len}: {message}"
@@ -123,6 +124,68 @@ fn the_first_eight_bytes_are_checked() {
     );
 }
 
+/// A file for each place where a count stands, with `huge` there; and what messages call it.
+fn files_with_count(huge: u64) -> [(&'static str, Vec<u8>); 11] {
+    [
+        ("tensor count", Raw::new(3, huge, 0).build()),
+        ("key count", Raw::new(3, 0, huge).build()),
+        (
+            "length of key 0",
+            Raw::new(3, 0, 1).u64(huge).push(&[b'k'; 64]).build(),
+        ),
+        (
+            "length of value of key \"s\"",
+            with_key("s", STRING, |raw| {
+                raw.u64(huge).push(&[b's'; 64]);
+            }),
+        ),
+        (
+            "array length in value of key \"a\"",
+            with_key("a", ARRAY, |raw| {
+                raw.u32(U8).u64(huge).push(&[1; 64]);
+            }),
+        ),
+        (
+            "array length in value of key \"f\"",
+            with_key("f", ARRAY, |raw| {
+                raw.u32(12).u64(huge).push(&[1; 64]);
+            }),
+        ),
+        (
+            "array length in value of key \"w\"",
+            with_key("w", ARRAY, |raw| {
+                raw.u32(STRING).u64(huge).push(&[0; 64]);
+            }),
+        ),
+        (
+            "array length in value of key \"b\"",
+            with_key("b", ARRAY, |raw| {
+                raw.u32(BOOL).u64(huge).push(&[0; 64]);
+            }),
+        ),
+        (
+            "array length in value of key \"n\"",
+            with_key("n", ARRAY, |raw| {
+                raw.u32(ARRAY).u64(huge).push(&[0; 64]);
+            }),
+        ),
+        (
+            "length of item 1 of value of key \"i\"",
+            with_key("i", ARRAY, |raw| {
+                raw.u32(STRING)
+                    .u64(2)
+                    .string(b"fine")
+                    .u64(huge)
+                    .push(&[b'x'; 64]);
+            }),
+        ),
+        (
+            "length of name of tensor 0",
+            Raw::new(3, 1, 0).u64(huge).push(&[b't'; 64]).build(),
+        ),
+    ]
+}
+
 #[test]
 fn counts_and_lengths_near_2_to_the_64_are_refused() {
     let _turn = turn();
@@ -135,65 +198,7 @@ fn counts_and_lengths_near_2_to_the_64_are_refused() {
         1 << 32,
     ] {
         let words = format!("is {huge} at byte");
-        let cases = [
-            ("tensor count", Raw::new(3, huge, 0).build()),
-            ("key count", Raw::new(3, 0, huge).build()),
-            (
-                "length of key 0",
-                Raw::new(3, 0, 1).u64(huge).push(&[b'k'; 64]).build(),
-            ),
-            (
-                "length of value of key \"s\"",
-                with_key("s", STRING, |raw| {
-                    raw.u64(huge).push(&[b's'; 64]);
-                }),
-            ),
-            (
-                "array length in value of key \"a\"",
-                with_key("a", ARRAY, |raw| {
-                    raw.u32(U8).u64(huge).push(&[1; 64]);
-                }),
-            ),
-            (
-                "array length in value of key \"f\"",
-                with_key("f", ARRAY, |raw| {
-                    raw.u32(12).u64(huge).push(&[1; 64]);
-                }),
-            ),
-            (
-                "array length in value of key \"w\"",
-                with_key("w", ARRAY, |raw| {
-                    raw.u32(STRING).u64(huge).push(&[0; 64]);
-                }),
-            ),
-            (
-                "array length in value of key \"b\"",
-                with_key("b", ARRAY, |raw| {
-                    raw.u32(BOOL).u64(huge).push(&[0; 64]);
-                }),
-            ),
-            (
-                "array length in value of key \"n\"",
-                with_key("n", ARRAY, |raw| {
-                    raw.u32(ARRAY).u64(huge).push(&[0; 64]);
-                }),
-            ),
-            (
-                "length of item 1 of value of key \"i\"",
-                with_key("i", ARRAY, |raw| {
-                    raw.u32(STRING)
-                        .u64(2)
-                        .string(b"fine")
-                        .u64(huge)
-                        .push(&[b'x'; 64]);
-                }),
-            ),
-            (
-                "length of name of tensor 0",
-                Raw::new(3, 1, 0).u64(huge).push(&[b't'; 64]).build(),
-            ),
-        ];
-        for (label, file) in cases {
+        for (label, file) in files_with_count(huge) {
             let message = read(&file).expect_err(label).to_string();
             assert!(
                 message.contains(label) && message.contains(&words),
@@ -242,6 +247,8 @@ fn shapes_that_overflow_fail_their_tensor() {
         &[1 << 32, 1 << 31],
         &[u64::MAX, u64::MAX, u64::MAX, u64::MAX],
         &[32, u64::MAX / 32],
+        &[0, 1 << 63, 1 << 63],
+        &[1 << 63, 1 << 63, 0],
         &[3, 0x5555_5555_5555_5556],
     ] {
         for type_id in [0, 1, 28] {

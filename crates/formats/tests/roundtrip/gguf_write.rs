@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use tallow_formats::gguf::{Array, BlockType, Contents, File, Metadata, Value, Writer};
 use tempfile::tempdir;
@@ -261,6 +260,7 @@ fn paths_that_cannot_be_written_are_named() {
     assert!(names_in(folder.path()).is_empty());
 }
 
+#[cfg(unix)]
 const CHILD_FOLDER: &str = "TALLOW_TEST_FULL_FOLDER";
 
 /// A limit on file sizes stands in for a full disk: the system refuses a write halfway. The child
@@ -274,7 +274,7 @@ fn a_write_that_the_system_refuses_is_told_and_leaves_no_file() {
     let folder = tempdir().unwrap();
     let program = std::env::current_exe().unwrap();
     let test = "gguf_write::a_write_that_the_system_refuses_is_told_and_leaves_no_file";
-    let status = Command::new("sh")
+    let status = std::process::Command::new("sh")
         .args([
             "-c",
             "trap '' XFSZ; ulimit -f 256; exec \"$0\" --exact \"$1\"",
