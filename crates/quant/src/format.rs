@@ -4,7 +4,6 @@ use std::marker::PhantomData;
 
 use crate::codes::Codes;
 use crate::dot::{Target, run_row};
-use crate::panel::{ExpandRows, Panel};
 use crate::repack::packed::{self, PackedRows};
 use crate::row::{RowDots, RowWork};
 
@@ -14,14 +13,10 @@ pub(crate) trait Format: Sync {
     fn block_bytes(&self) -> usize;
     /// Weights that share a scale.
     fn group(&self) -> usize;
-    /// Whether codes have 8 bits.
-    fn is_wide(&self) -> bool;
     fn pack(&self, values: &[f32], out: &mut [u8]);
     fn unpack(&self, blocks: &[u8], out: &mut [f32]);
     /// Dot products of weight rows, as they lie in the file, with activation rows.
     fn dot_rows(&self, target: Target, weight: &[u8], work: RowWork<'_, '_>);
-    /// Codes and scales of up to a tile's rows, for tile kernels.
-    fn expand(&self, target: Target, weight: &[u8], panel: &mut Panel);
     /// The interleaved form; `None` where it does not pay.
     fn packed(&self) -> Option<&dyn PackedRows>;
 }
@@ -46,10 +41,6 @@ impl<B: Codes> Format for BlockFormat<B> {
         B::GROUP
     }
 
-    fn is_wide(&self) -> bool {
-        B::BITS == 8
-    }
-
     fn pack(&self, values: &[f32], out: &mut [u8]) {
         let blocks: &mut [B] = bytemuck::cast_slice_mut(out);
         for (block, values) in blocks.iter_mut().zip(values.chunks_exact(B::LEN)) {
@@ -70,16 +61,6 @@ impl<B: Codes> Format for BlockFormat<B> {
             RowDots {
                 blocks: bytemuck::cast_slice::<u8, B>(weight),
                 work,
-            },
-        );
-    }
-
-    fn expand(&self, target: Target, weight: &[u8], panel: &mut Panel) {
-        run_row(
-            target,
-            ExpandRows {
-                blocks: bytemuck::cast_slice::<u8, B>(weight),
-                panel,
             },
         );
     }

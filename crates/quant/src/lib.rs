@@ -11,7 +11,7 @@
 //!
 //! Reading order: `formats` (the blocks), `codes` (what kernels see of them), `dot` (vector
 //! operations for each instruction set), `activations`, `row` (one row at a time, from the file's
-//! bytes), `panel` (many rows), `repack`, `matmul`, `float` (weights that are plain floats).
+//! bytes), `repack` (many rows side by side), `matmul`, `float` (weights that are plain floats).
 //! A new format is a folder in `formats` and a line in `table`.
 //!
 //! ```
@@ -39,7 +39,6 @@ mod format;
 mod formats;
 mod lines;
 mod matmul;
-mod panel;
 mod repack;
 mod row;
 mod table;

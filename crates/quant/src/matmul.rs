@@ -1,27 +1,29 @@
 //! `out[m, n] = lhs[m, k] · weight[n, k]ᵀ` with weights as they lie in a file.
 //!
 //! Letters: m rows of activations, n rows of weights, k values in each. Few activation rows go
-//! through row kernels, which read the blocks as they are; many go through panels: the blocks of
-//! a tile of weight rows are unpacked once, for all activation rows (see `panel`).
+//! through row kernels, which read the blocks as they are; many go through tiles: the rows of a
+//! tile are interleaved on the fly, once for all activation rows (see `repack`).
 //!
 //! Tasks are ranges of weight rows, and each result is computed by one task in an order that does
 //! not depend on the ranges: the bits are the same for any number of threads.
 
 use std::cell::Cell;
 
+use crate::activations::Panels;
 use crate::columns;
-use crate::dot::{Target, run_tile};
+use crate::dot::Target;
 use crate::error::{QuantError, check_len, product};
 use crate::float;
 use crate::format::Format;
-use crate::panel::{Panel, PanelDots, PanelShape};
+use crate::lines::Lines;
+use crate::repack::packed::PackedRows;
 use crate::repack::{PANELS, ROWS};
 use crate::row::RowWork;
 use crate::table::{GgmlDType, Kind};
 
-/// From this many activation rows on a tile of weights is unpacked to a panel first: that costs
-/// about as much as a row kernel needs for eight rows.
-const PANEL_MIN_ROWS: usize = 12;
+/// From this many activation rows on the rows of a tile are interleaved first, on the fly: that
+/// costs about as much as a row kernel needs for eight rows.
+const TILE_MIN_ROWS: usize = 12;
 
 /// Sizes of a product; see the module for the letters.
 #[derive(Clone, Copy, Debug)]
@@ -32,8 +34,8 @@ pub(crate) struct MatmulDims {
 }
 
 thread_local! {
-    /// A worker's panel, kept from task to task.
-    pub(crate) static PANEL: Cell<Panel> = Cell::default();
+    /// A worker's tile, kept from task to task.
+    static TILE: Cell<Lines> = Cell::default();
 }
 
 /// `out[m, n] = lhs[m, k] · weight[n, k]ᵀ`, weight rows stored as blocks of `dtype`.
@@ -97,10 +99,14 @@ pub(crate) fn blocks(
     dims: MatmulDims,
     out: &mut [f32],
 ) {
-    if dims.m < PANEL_MIN_ROWS || !target.has_fast_tiles() {
-        by_rows(target, format, weight, lhs, dims, out);
-    } else {
-        by_panels(target, format, weight, lhs, dims, out);
+    match format.packed() {
+        Some(packed) if dims.m >= TILE_MIN_ROWS && target.has_fast_tiles() => {
+            let mut panels = PANELS.take();
+            panels.quantize(target, lhs, dims.k, format.group());
+            by_tiles(target, packed, weight, &panels, dims, out);
+            PANELS.set(panels);
+        }
+        _ => by_rows(target, format, weight, lhs, dims, out),
     }
 }
 
@@ -131,38 +137,27 @@ fn by_rows(
     ROWS.set(activations);
 }
 
-pub(crate) fn by_panels(
+fn by_tiles(
     target: Target,
-    format: &dyn Format,
+    packed: &dyn PackedRows,
     weight: &[u8],
-    lhs: &[f32],
+    panels: &Panels,
     dims: MatmulDims,
     out: &mut [f32],
 ) {
     let row_bytes = weight.len() / dims.n;
     let lanes = target.tile_lanes();
-    let mut activations = PANELS.take();
-    activations.quantize(target, lhs, dims.k, format.group());
+    let tile_bytes = packed.tile_bytes(lanes, dims.k);
     columns::for_ranges(out, dims.n, lanes, lanes, |first, out| {
-        let mut panel = PANEL.take();
-        panel.set_shape(PanelShape::new(target, format, dims));
+        let mut tile = TILE.take();
+        tile.resize(tile_bytes);
         let width = out[0].len();
         for column in (0..width).step_by(lanes) {
             let end = (column + lanes).min(width);
             let rows = &weight[(first + column) * row_bytes..(first + end) * row_bytes];
-            format.expand(target, rows, &mut panel);
-            let (panel, activations) = (&panel, &activations);
-            run_tile(
-                target,
-                PanelDots {
-                    panel,
-                    activations,
-                    column,
-                    out,
-                },
-            );
+            packed.pack_tile(target, rows, dims.k, tile.bytes_mut());
+            packed.dot_panels(target, tile.bytes(), panels, column, out);
         }
-        PANEL.set(panel);
+        TILE.set(tile);
     });
-    PANELS.set(activations);
 }

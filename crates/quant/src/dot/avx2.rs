@@ -245,11 +245,6 @@ impl RowLanes for Avx2 {
     }
 
     #[inline(always)]
-    fn array(self, values: __m256) -> [f32; 8] {
-        store8f(values)
-    }
-
-    #[inline(always)]
     fn halves(self, bits: [u16; 8]) -> __m256 {
         // SAFETY: the array has 16 bytes.
         let bits = unsafe { bits.as_ptr().cast::<__m128i>().read_unaligned() };
@@ -329,11 +324,6 @@ impl TileLanes for Avx2 {
     }
 
     #[inline(always)]
-    fn store(self, bytes: __m256i, out: &mut [u8]) {
-        *head_mut(out) = RowLanes::store(self, bytes);
-    }
-
-    #[inline(always)]
     fn field(self, bytes: __m256i, shift: u32, mask: u8) -> __m256i {
         RowLanes::field(self, bytes, shift, mask)
     }
@@ -376,11 +366,6 @@ impl TileLanes for Avx2 {
     #[inline(always)]
     fn splat(self, value: f32) -> __m256 {
         avx2!(_mm256_set1_ps(value))
-    }
-
-    #[inline(always)]
-    fn floats(self, values: &[f32]) -> __m256 {
-        load8f(head(values))
     }
 
     #[inline(always)]

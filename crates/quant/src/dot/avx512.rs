@@ -147,11 +147,6 @@ impl RowLanes for Avx512 {
     }
 
     #[inline(always)]
-    fn array(self, values: __m256) -> [f32; 8] {
-        self.base().array(values)
-    }
-
-    #[inline(always)]
     fn halves(self, bits: [u16; 8]) -> __m256 {
         RowLanes::halves(self.base(), bits)
     }
@@ -227,13 +222,6 @@ impl TileLanes for Avx512 {
     }
 
     #[inline(always)]
-    fn store(self, bytes: Pair, out: &mut [u8]) {
-        let out = head_mut::<u8, 128>(out);
-        // SAFETY: the array has as many bytes as the pair.
-        unsafe { out.as_mut_ptr().cast::<Pair>().write_unaligned(bytes) }
-    }
-
-    #[inline(always)]
     fn field(self, bytes: Pair, shift: u32, mask: u8) -> Pair {
         // Bits of a neighbour's come in only above `8 − shift`.
         let mask = avx512!(_mm512_set1_epi8((mask & (0xff >> shift)) as i8));
@@ -299,17 +287,6 @@ impl TileLanes for Avx512 {
     #[inline(always)]
     fn splat(self, value: f32) -> FloatPair {
         [avx512!(_mm512_set1_ps(value)); 2]
-    }
-
-    #[inline(always)]
-    fn floats(self, values: &[f32]) -> FloatPair {
-        // SAFETY: the array has as many bytes as the pair.
-        unsafe {
-            head::<f32, 32>(values)
-                .as_ptr()
-                .cast::<FloatPair>()
-                .read_unaligned()
-        }
     }
 
     #[inline(always)]

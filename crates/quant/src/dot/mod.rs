@@ -52,7 +52,6 @@ pub(crate) trait RowLanes: Copy + Send + Sync {
 
     fn splat(self, value: f32) -> Self::Floats;
     fn floats(self, values: &[f32; 8]) -> Self::Floats;
-    fn array(self, values: Self::Floats) -> [f32; 8];
     /// Halves, by their bits.
     fn halves(self, bits: [u16; 8]) -> Self::Floats;
     fn unsigned(self, values: [u8; 8]) -> Self::Floats;
@@ -87,7 +86,6 @@ pub(crate) trait TileLanes: Copy + Send + Sync {
 
     /// The first `4 · LANES` bytes.
     fn load(self, bytes: &[u8]) -> Self::Bytes;
-    fn store(self, bytes: Self::Bytes, out: &mut [u8]);
     /// `bytes >> shift & mask` in each byte; `shift` is a constant.
     fn field(self, bytes: Self::Bytes, shift: u32, mask: u8) -> Self::Bytes;
     /// `bytes << shift`, for bytes that it does not overflow; `shift` is a constant.
@@ -101,7 +99,6 @@ pub(crate) trait TileLanes: Copy + Send + Sync {
     fn to_floats(self, sums: Self::Ints) -> Self::Floats;
 
     fn splat(self, value: f32) -> Self::Floats;
-    fn floats(self, values: &[f32]) -> Self::Floats;
     fn store_floats(self, values: Self::Floats, out: &mut [f32]);
     /// Little-endian halves from `2 · LANES` bytes.
     fn halves(self, bytes: &[u8]) -> Self::Floats;

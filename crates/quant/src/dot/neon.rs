@@ -89,6 +89,14 @@ fn widen_halves(bits: [u16; 4]) -> float32x4_t {
 }
 
 impl<const DOT: bool> Neon<DOT> {
+    #[inline(always)]
+    fn array(self, values: Floats) -> [f32; 8] {
+        let mut out = [0.0; 8];
+        // SAFETY: the array has as many bytes as the pair.
+        unsafe { out.as_mut_ptr().cast::<Floats>().write_unaligned(values) };
+        out
+    }
+
     /// `sums` plus products of signed bytes, four to a lane.
     #[inline(always)]
     fn products(self, sums: int32x4_t, codes: uint8x16_t, activations: int8x16_t) -> int32x4_t {
@@ -229,14 +237,6 @@ impl<const DOT: bool> RowLanes for Neon<DOT> {
     }
 
     #[inline(always)]
-    fn array(self, values: Floats) -> [f32; 8] {
-        let mut out = [0.0; 8];
-        // SAFETY: the array has as many bytes as the pair.
-        unsafe { out.as_mut_ptr().cast::<Floats>().write_unaligned(values) };
-        out
-    }
-
-    #[inline(always)]
     fn halves(self, bits: [u16; 8]) -> Floats {
         let [a, b, c, d, e, f, g, h] = bits;
         [widen_halves([a, b, c, d]), widen_halves([e, f, g, h])]
@@ -326,11 +326,6 @@ impl<const DOT: bool> TileLanes for Neon<DOT> {
     }
 
     #[inline(always)]
-    fn store(self, bytes: Bytes, out: &mut [u8]) {
-        out[..32].copy_from_slice(&RowLanes::store(self, bytes));
-    }
-
-    #[inline(always)]
     fn field(self, bytes: Bytes, shift: u32, mask: u8) -> Bytes {
         RowLanes::field(self, bytes, shift, mask)
     }
@@ -373,11 +368,6 @@ impl<const DOT: bool> TileLanes for Neon<DOT> {
     #[inline(always)]
     fn splat(self, value: f32) -> Floats {
         RowLanes::splat(self, value)
-    }
-
-    #[inline(always)]
-    fn floats(self, values: &[f32]) -> Floats {
-        load8f(head(values))
     }
 
     #[inline(always)]

@@ -108,10 +108,6 @@ impl RowLanes for Scalar {
         *values
     }
 
-    fn array(self, values: [f32; 8]) -> [f32; 8] {
-        values
-    }
-
     fn halves(self, bits: [u16; 8]) -> [f32; 8] {
         bits.map(half)
     }
@@ -165,10 +161,6 @@ impl TileLanes for Scalar {
         std::array::from_fn(|j| bytes[j])
     }
 
-    fn store(self, bytes: [u8; 4 * LANES], out: &mut [u8]) {
-        out[..4 * LANES].copy_from_slice(&bytes);
-    }
-
     fn field(self, bytes: [u8; 4 * LANES], shift: u32, mask: u8) -> [u8; 4 * LANES] {
         bytes.map(|byte| byte >> shift & mask)
     }
@@ -204,10 +196,6 @@ impl TileLanes for Scalar {
 
     fn splat(self, value: f32) -> [f32; LANES] {
         [value; LANES]
-    }
-
-    fn floats(self, values: &[f32]) -> [f32; LANES] {
-        std::array::from_fn(|j| values[j])
     }
 
     fn store_floats(self, values: [f32; LANES], out: &mut [f32]) {

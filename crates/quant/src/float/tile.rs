@@ -9,6 +9,7 @@
 //! `out` between slices.
 
 use std::cell::Cell;
+use std::ops::Range;
 
 use tallow_simd::{Kernel, MAX_F32_LANES, Simd, dispatch};
 
@@ -37,7 +38,7 @@ pub(super) fn matmul<T: Element>(weight: &[T], lhs: &[f32], dims: MatmulDims, ou
     columns::for_ranges(out, dims.n, MAX_WIDTH, MAX_WIDTH, |first, out| {
         let weight = &weight[first * dims.k..(first + out[0].len()) * dims.k];
         let mut tile = TILE.take();
-        tile.resize(4 * MAX_WIDTH * dims.k + 4 * dims.k);
+        tile.resize(4 * MAX_WIDTH * SLICE);
         dispatch(Tiles {
             weight,
             strips: strips.floats(),
@@ -83,14 +84,14 @@ impl<T: Element> Kernel for Tiles<'_, '_, T> {
     fn run<S: Simd>(self, simd: S) {
         let width = 2 * S::F32_LANES;
         let columns = self.out[0].len();
-        let (row, tile) = self.scratch.floats_mut().split_at_mut(self.k);
+        let tile = self.scratch.floats_mut();
         for first in (0..columns).step_by(width) {
             let rows = width.min(columns - first);
             let weight = &self.weight[first * self.k..(first + rows) * self.k];
-            transpose::<S, T>(simd, weight, row, tile);
             for start in (0..self.k).step_by(SLICE) {
                 let slice = start..(start + SLICE).min(self.k);
-                let weights = &tile[width * slice.start..width * slice.end];
+                transpose::<S, T>(simd, weight.chunks_exact(self.k), slice.clone(), tile);
+                let weights = &tile[..width * slice.len()];
                 for (strip, out) in self.out.chunks_mut(STRIP).enumerate() {
                     let strip = &self.strips[strip * STRIP * self.k..][..STRIP * self.k];
                     let strip = &strip.as_chunks::<STRIP>().0[slice.clone()];
@@ -114,20 +115,27 @@ struct Place {
     continues: bool,
 }
 
-/// Widens weight rows and writes them as columns; missing rows keep old values, not read out.
+/// Widens a slice of weight rows and writes them as columns. Columns of missing rows keep old
+/// values, which are not read out.
 #[inline(always)]
-fn transpose<S: Simd, T: Element>(simd: S, weight: &[T], row: &mut [f32], tile: &mut [f32]) {
-    let width = 2 * S::F32_LANES;
-    let k = row.len();
-    for (at, weights) in weight.chunks_exact(k).enumerate() {
-        for (weights, row) in weights
-            .chunks(S::F32_LANES)
-            .zip(row.chunks_mut(S::F32_LANES))
-        {
-            simd.store_partial_f32(T::load_partial(simd, weights), row);
-        }
-        for (value, column) in row.iter().zip(tile.chunks_exact_mut(width)) {
-            column[at] = *value;
+fn transpose<'a, S: Simd, T: Element>(
+    simd: S,
+    rows: impl Iterator<Item = &'a [T]>,
+    slice: Range<usize>,
+    tile: &mut [f32],
+) {
+    let lanes = S::F32_LANES;
+    for (at, row) in rows.enumerate() {
+        let columns = tile.chunks_mut(2 * lanes * lanes);
+        for (weights, columns) in row[slice.clone()].chunks(lanes).zip(columns) {
+            let mut values = [0.0; MAX_F32_LANES];
+            simd.store_f32(T::load_partial(simd, weights), &mut values);
+            for (value, column) in values[..weights.len()]
+                .iter()
+                .zip(columns.chunks_mut(2 * lanes))
+            {
+                column[at] = *value;
+            }
         }
     }
 }

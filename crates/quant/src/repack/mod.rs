@@ -4,36 +4,30 @@
 //! of a tile, so a product needs no sum across lanes and no shuffle. The size is that of the
 //! blocks, plus 2 bits in a hundred for Q4_K and rows that fill up the last tile; codes stay packed.
 //!
-//! Few activation rows are multiplied from the packed form directly. For many, each tile is unpacked
-//! once to a panel of bytes (see `panel`). Read next: `packed`, which has the layout.
+//! Codes are unpacked in registers, once for up to four activation rows: a quarter of the work at
+//! one row, a twentieth at four, and cheaper than unpacked tiles that no longer fit a near cache.
+//! Read next: `packed`, which has the layout and the kernels.
 
 pub(crate) mod packed;
 
 use std::cell::Cell;
 
 use crate::activations::{Panels, Rows};
+use crate::columns;
 use crate::dot::Target;
 use crate::error::{QuantError, check_len, product};
-use crate::format::Format;
 use crate::lines::Lines;
-use crate::matmul::{MatmulDims, PANEL};
-use crate::panel::{PanelDots, PanelShape};
 use crate::table::{GgmlDType, Kind};
-use crate::{columns, dot};
 use packed::PackedRows;
-
-/// From this many activation rows on a tile is unpacked to a panel first: that costs about as much
-/// as multiplying four rows, and saves a third of each of the others.
-const PANEL_MIN_ROWS: usize = 16;
 
 /// Quantized weights `[n, k]`, interleaved for this CPU.
 pub struct Repacked {
     dtype: GgmlDType,
     target: Target,
-    format: &'static dyn Format,
     packed: &'static dyn PackedRows,
     rows: usize,
     len: usize,
+    group: usize,
     tile_bytes: usize,
     tiles: Lines,
 }
@@ -73,9 +67,14 @@ impl Repacked {
     /// # Ok::<(), tallow_quant::QuantError>(())
     /// ```
     pub fn new(dtype: GgmlDType, weight: &[u8], n: usize, k: usize) -> Option<Self> {
-        Self::with_target(Target::current(), dtype, weight, n, k)
+        let target = Target::current();
+        if !target.has_fast_tiles() {
+            return None;
+        }
+        Self::with_target(target, dtype, weight, n, k)
     }
 
+    /// As [`Repacked::new`], for an instruction set of the caller's choice.
     pub(crate) fn with_target(
         target: Target,
         dtype: GgmlDType,
@@ -89,7 +88,7 @@ impl Repacked {
         let packed = format.packed()?;
         let row_bytes = dtype.row_bytes(k)?;
         let fits = n.checked_mul(row_bytes) == Some(weight.len()) && !weight.is_empty();
-        if !fits || !target.has_fast_tiles() {
+        if !fits {
             return None;
         }
         let lanes = target.tile_lanes();
@@ -104,13 +103,14 @@ impl Repacked {
                 packed.pack_tile(target, rows, k, bytes);
             }
         });
+        let group = format.group();
         Some(Self {
             dtype,
             target,
-            format,
             packed,
             rows: n,
             len: k,
+            group,
             tile_bytes,
             tiles,
         })
@@ -142,7 +142,7 @@ impl Repacked {
         match m {
             0 => {}
             1 => self.one_row(lhs, out),
-            _ => self.many_rows(lhs, m, out),
+            _ => self.many_rows(lhs, out),
         }
         Ok(())
     }
@@ -159,7 +159,7 @@ impl Repacked {
     fn one_row(&self, lhs: &[f32], out: &mut [f32]) {
         let lanes = self.target.tile_lanes();
         let mut rows = ROWS.take();
-        rows.quantize(self.target, lhs, self.len, self.format.group());
+        rows.quantize(self.target, lhs, self.len, self.group);
         columns::for_ranges(
             out,
             self.rows,
@@ -175,46 +175,17 @@ impl Repacked {
         ROWS.set(rows);
     }
 
-    fn many_rows(&self, lhs: &[f32], m: usize, out: &mut [f32]) {
+    fn many_rows(&self, lhs: &[f32], out: &mut [f32]) {
         let lanes = self.target.tile_lanes();
-        let mut activations = PANELS.take();
-        activations.quantize(self.target, lhs, self.len, self.format.group());
-        let unpack = m >= PANEL_MIN_ROWS;
-        columns::for_ranges(out, self.rows, lanes, lanes, |first, columns| {
-            let width = columns[0].len();
-            let mut panel = PANEL.take();
-            if unpack {
-                panel.set_shape(PanelShape::new(self.target, self.format, self.dims(m)));
-            }
-            for column in (0..width).step_by(lanes) {
+        let mut panels = PANELS.take();
+        panels.quantize(self.target, lhs, self.len, self.group);
+        columns::for_ranges(out, self.rows, lanes, lanes, |first, out| {
+            for column in (0..out[0].len()).step_by(lanes) {
                 let tile = self.tile((first + column) / lanes);
-                if unpack {
-                    self.packed.expand(self.target, tile, &mut panel);
-                    let (panel, activations) = (&panel, &activations);
-                    dot::run_tile(
-                        self.target,
-                        PanelDots {
-                            panel,
-                            activations,
-                            column,
-                            out: columns,
-                        },
-                    );
-                } else {
-                    self.packed
-                        .dot_panels(self.target, tile, &activations, column, columns);
-                }
+                self.packed
+                    .dot_panels(self.target, tile, &panels, column, out);
             }
-            PANEL.set(panel);
         });
-        PANELS.set(activations);
-    }
-
-    fn dims(&self, m: usize) -> MatmulDims {
-        MatmulDims {
-            m,
-            n: self.rows,
-            k: self.len,
-        }
+        PANELS.set(panels);
     }
 }

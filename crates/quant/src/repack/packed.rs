@@ -19,9 +19,10 @@
 use std::marker::PhantomData;
 
 use crate::activations::{PANEL_ROWS, Panels, Rows};
-use crate::codes::{CHUNK, Codes, Scales};
-use crate::dot::{RowKernel, RowLanes, Target, TileKernel, TileLanes, run_row, run_tile};
-use crate::panel::{Panel, store_columns};
+use crate::codes::{CHUNK, Codes, RawScales, Scales};
+use crate::dot::{
+    MAX_LANES, RowKernel, RowLanes, Target, TileKernel, TileLanes, run_row, run_tile,
+};
 
 /// Quads in a chunk.
 const QUADS: usize = CHUNK / 4;
@@ -46,8 +47,6 @@ pub(crate) trait PackedRows: Sync {
         column: usize,
         out: &mut [&mut [f32]],
     );
-    /// Unpacks a tile for panel kernels.
-    fn expand(&self, target: Target, tile: &[u8], panel: &mut Panel);
 }
 
 /// The interleaved form of blocks `B`.
@@ -118,12 +117,15 @@ impl<B: Codes> RowKernel for PackRows<'_, B> {
                 lanes: self.lanes,
                 row,
             };
-            for chunk in 0..self.len / CHUNK {
-                let block = CHUNK * chunk / B::LEN;
-                let octet = CHUNK * SUPER_CHUNKS / B::LEN * (chunk / SUPER_CHUNKS);
-                place_scales(&mut place, &blocks[block], chunk);
-                let bytes = lanes.store(B::chunk(lanes, &blocks[octet..], chunk % SUPER_CHUNKS));
-                place_codes::<B>(&mut place, &bytes, chunk);
+            for (at, block) in blocks.iter().enumerate() {
+                let raw = block.raw_scales();
+                for in_block in 0..B::LEN / CHUNK {
+                    let chunk = at * (B::LEN / CHUNK) + in_block;
+                    place_scales::<B>(&mut place, &raw, chunk);
+                    let block = std::slice::from_ref(block);
+                    let codes = lanes.store(B::chunk(lanes, block, in_block));
+                    place_codes::<B>(&mut place, &codes, chunk);
+                }
             }
         }
     }
@@ -138,14 +140,15 @@ struct Place<'a> {
 
 impl Place<'_> {
     /// Writes element `row` of the array that starts `at` bytes a row into the tile.
+    #[inline(always)]
     fn set<const LEN: usize>(&mut self, at: usize, value: [u8; LEN]) {
         let start = at * self.lanes + LEN * self.row;
         self.tile[start..start + LEN].copy_from_slice(&value);
     }
 }
 
-fn place_scales<B: Codes>(place: &mut Place<'_>, block: &B, chunk: usize) {
-    let raw = block.raw_scales();
+#[inline(always)]
+fn place_scales<B: Codes>(place: &mut Place<'_>, raw: &RawScales, chunk: usize) {
     let at = Packed::<B>::chunk_at(chunk);
     let head = at - Packed::<B>::OCTET_HEAD;
     let starts_octet = chunk.is_multiple_of(SUPER_CHUNKS);
@@ -176,19 +179,21 @@ fn place_scales<B: Codes>(place: &mut Place<'_>, block: &B, chunk: usize) {
     }
 }
 
+/// Packs the planes of a chunk. Four bytes at a time as one word: no field crosses its byte.
+#[inline(always)]
 fn place_codes<B: Codes>(place: &mut Place<'_>, codes: &[u8; CHUNK], chunk: usize) {
+    let quads = codes.as_chunks::<4>().0;
     let mut at = Packed::<B>::chunk_at(chunk) + Packed::<B>::CHUNK_HEAD;
     let mut low_bits = 0;
     for bits in Packed::<B>::PLANES {
         for vector in 0..bits {
-            let mut word = [0; 4];
-            for (step, quad) in (vector..QUADS).step_by(bits).enumerate() {
-                for (byte, code) in word.iter_mut().zip(&codes[4 * quad..]) {
-                    let field = code >> low_bits & (0xff >> (8 - bits));
-                    *byte |= field << (bits * step);
-                }
+            let mask = u32::from_le_bytes([0xff >> (8 - bits); 4]);
+            let mut word = 0;
+            for step in 0..QUADS / bits {
+                let quad = u32::from_le_bytes(quads[vector + bits * step]);
+                word |= (quad >> low_bits & mask) << (bits * step);
             }
-            place.set(at, word);
+            place.set(at, word.to_le_bytes());
             at += 4;
         }
         low_bits += bits;
@@ -359,6 +364,18 @@ impl<B: Codes> Packed<B> {
     }
 }
 
+/// Writes as many lanes as `out` has room for.
+#[inline(always)]
+fn store_columns<L: TileLanes>(lanes: L, values: L::Floats, out: &mut [f32]) {
+    if out.len() >= L::LANES {
+        lanes.store_floats(values, out);
+    } else {
+        let mut all = [0.0; MAX_LANES];
+        lanes.store_floats(values, &mut all);
+        out.copy_from_slice(&all[..out.len()]);
+    }
+}
+
 /// Activation rows interleaved by quads: `codes[k / 4][row][4]`, `scales[k / 32][row]`.
 #[derive(Clone, Copy)]
 struct Interleaved<'a, const ROWS: usize> {
@@ -425,49 +442,6 @@ impl<B: Codes> TileKernel for DotPanels<'_, '_, B> {
     }
 }
 
-struct ExpandTile<'a, B> {
-    tile: &'a [u8],
-    panel: &'a mut Panel,
-    blocks: PhantomData<B>,
-}
-
-impl<B: Codes> TileKernel for ExpandTile<'_, B> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<L: TileLanes>(self, lanes: L) {
-        let chunks = self.panel.len() / CHUNK;
-        let parts = self.panel.parts();
-        let mut scales = parts.scales.chunks_exact_mut(L::LANES);
-        let mut offsets = parts.offsets.chunks_exact_mut(L::LANES);
-        let quads = parts.codes.chunks_exact_mut(4 * L::LANES * QUADS);
-        let mut octet = Packed::<B>::octet_scales(lanes, self.tile);
-        for (chunk, quads) in quads.take(chunks).enumerate() {
-            let at = Packed::<B>::chunk_at(chunk) * L::LANES;
-            if chunk.is_multiple_of(SUPER_CHUNKS) {
-                let head = at - Packed::<B>::OCTET_HEAD * L::LANES;
-                octet = Packed::<B>::octet_scales(lanes, &self.tile[head..]);
-            }
-            let bytes = &self.tile[at..at + Packed::<B>::CHUNK_BYTES * L::LANES];
-            for group in 0..Packed::<B>::GROUPS {
-                let found = Packed::<B>::group_scales(lanes, octet, bytes, group);
-                let offset = match Packed::<B>::zero::<L>() {
-                    Some(zero) => lanes.mul(found.scale, lanes.splat(-f32::from(zero))),
-                    None => found.offset,
-                };
-                if let (Some(scales), Some(offsets)) = (scales.next(), offsets.next()) {
-                    lanes.store_floats(found.scale, scales);
-                    lanes.store_floats(offset, offsets);
-                }
-            }
-            let codes = &bytes[Packed::<B>::CHUNK_HEAD * L::LANES..];
-            for (quad, out) in quads.chunks_exact_mut(4 * L::LANES).enumerate() {
-                lanes.store(Packed::<B>::quad(lanes, codes, quad), out);
-            }
-        }
-    }
-}
-
 impl<B: Codes> PackedRows for Packed<B> {
     fn tile_bytes(&self, lanes: usize, len: usize) -> usize {
         let octets = (len / CHUNK).div_ceil(SUPER_CHUNKS);
@@ -515,16 +489,5 @@ impl<B: Codes> PackedRows for Packed<B> {
             blocks: PhantomData,
         };
         run_tile(target, kernel);
-    }
-
-    fn expand(&self, target: Target, tile: &[u8], panel: &mut Panel) {
-        run_tile(
-            target,
-            ExpandTile::<B> {
-                tile,
-                panel,
-                blocks: PhantomData,
-            },
-        );
     }
 }
