@@ -15,6 +15,8 @@ use half::{bf16, f16};
 use tallow_simd::{MAX_F32_LANES, Simd};
 use tallow_threads::DisjointMut;
 
+use crate::kernels::{transpose_f32, transpose_f64};
+
 /// An element type of [`matmul`](crate::matmul): f32, f64, f16, bf16 and F8E4M3.
 pub trait GemmElement: Element {}
 
@@ -43,6 +45,8 @@ pub trait Accumulator: Element<Acc = Self> + Default + bytemuck::Pod {
     fn add<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Vector<S>;
     /// The sum of the lanes, in an order fixed by the level.
     fn reduce_add<S: Simd>(simd: S, v: Self::Vector<S>) -> Self;
+    /// Transposes a block of lanes × lanes elements.
+    fn transpose<S: Simd>(simd: S, block: &mut [Self]);
 }
 
 /// A vector of the accumulator of `T`.
@@ -74,7 +78,7 @@ pub trait Element: Copy + Send + Sync + 'static {
 }
 
 macro_rules! impl_accumulator {
-    ($type:ty, $vector:ident, $lanes:ident, $splat:ident, $fma:ident, $add:ident, $reduce:ident,
+    ($type:ty, $transpose:ident, $vector:ident, $lanes:ident, $splat:ident, $fma:ident, $add:ident, $reduce:ident,
      $load:ident, $load_partial:ident, $store:ident, $store_partial:ident) => {
         impl Accumulator for $type {
             type Vector<S: Simd> = S::$vector;
@@ -97,6 +101,10 @@ macro_rules! impl_accumulator {
             #[inline(always)]
             fn reduce_add<S: Simd>(simd: S, v: S::$vector) -> Self {
                 simd.$reduce(v)
+            }
+            #[inline(always)]
+            fn transpose<S: Simd>(simd: S, block: &mut [Self]) {
+                $transpose(simd, block);
             }
         }
 
@@ -143,6 +151,7 @@ macro_rules! impl_accumulator {
 
 impl_accumulator!(
     f32,
+    transpose_f32,
     F32,
     F32_LANES,
     splat_f32,
@@ -156,6 +165,7 @@ impl_accumulator!(
 );
 impl_accumulator!(
     f64,
+    transpose_f64,
     F64,
     F64_LANES,
     splat_f64,

@@ -9,7 +9,7 @@
 //!
 //! Lines beyond the operand's edge are zeros, so that kernels read whole vectors.
 
-use tallow_simd::Simd;
+use tallow_simd::{MAX_F32_LANES, Simd};
 
 use crate::element::{Accumulator, Element};
 
@@ -67,32 +67,43 @@ fn copy_steps<S: Simd, T: Element>(simd: S, src: Lines<'_, T>, width: usize, pan
     }
 }
 
-/// Steps of a line lie side by side: a transposition, a block of steps at a time so that the
-/// block's part of the panel stays in the first-level cache while the lines are written into it.
+/// Steps of a line lie side by side: a transposition, block by block of lanes × lanes elements.
 #[inline(always)]
 fn interleave<S: Simd, T: Element>(simd: S, src: Lines<'_, T>, width: usize, panel: &mut [T::Acc]) {
-    const BLOCK: usize = 16;
     let lanes = <T::Acc as Accumulator>::lanes::<S>();
-    let mut buffer = [T::Acc::default(); BLOCK];
-    let mut start = 0;
-    for block in panel.chunks_mut(BLOCK * width) {
-        let steps = block.len() / width;
-        for line in 0..src.lines {
-            let from = &src.data[line * src.line_stride + start..][..steps];
-            if steps == BLOCK {
-                for (from, to) in from.chunks_exact(lanes).zip(buffer.chunks_exact_mut(lanes)) {
-                    T::Acc::store(simd, T::load(simd, from), to);
+    let mut block = [T::Acc::default(); MAX_F32_LANES * MAX_F32_LANES];
+    let block = &mut block[..lanes * lanes];
+    for first_step in (0..panel.len() / width).step_by(lanes) {
+        let panel = &mut panel[first_step * width..];
+        let steps = lanes.min(panel.len() / width);
+        for first_line in (0..src.lines).step_by(lanes).rev() {
+            for (line, row) in block.chunks_exact_mut(lanes).enumerate() {
+                let line = first_line + line;
+                if line >= src.lines {
+                    row.fill(T::Acc::default());
+                    continue;
                 }
-            } else {
-                for (from, to) in from.iter().zip(&mut buffer) {
-                    *to = from.widen();
-                }
+                let from = &src.data[line * src.line_stride + first_step..][..steps];
+                let vector = if steps == lanes {
+                    T::load(simd, from)
+                } else {
+                    T::load_partial(simd, from)
+                };
+                T::Acc::store(simd, vector, row);
             }
-            for (group, value) in block.chunks_exact_mut(width).zip(&buffer) {
-                group[line] = *value;
+            T::Acc::transpose(simd, block);
+            for (step, lines) in block.chunks_exact(lanes).take(steps).enumerate() {
+                let to = &mut panel[step * width + first_line..];
+                // Where there is room a whole vector: what it writes beyond this step's lines is
+                // written again by the next step, as the last lines come first.
+                if to.len() >= lanes {
+                    T::Acc::store(simd, T::Acc::load(simd, lines), to);
+                    continue;
+                }
+                let count = lanes.min(width - first_line).min(to.len());
+                to[..count].copy_from_slice(&lines[..count]);
             }
         }
-        start += steps;
     }
 }
 
@@ -114,6 +125,7 @@ mod tests {
     use super::*;
 
     /// Packs `lines × steps` numbers with the given strides and compares with the definition.
+    #[derive(Clone, Copy)]
     struct Check {
         lines: usize,
         width: usize,
@@ -121,9 +133,8 @@ mod tests {
         strides: (usize, usize),
     }
 
-    impl Kernel for Check {
-        type Output = ();
-        fn run<S: Simd>(self, simd: S) {
+    impl Check {
+        fn of<S: Simd, T: Element>(self, simd: S, from: fn(u16) -> T, to: fn(T::Acc) -> f64) {
             let Self {
                 lines,
                 width,
@@ -131,8 +142,8 @@ mod tests {
                 strides: (line_stride, step_stride),
             } = self;
             let len = (lines - 1) * line_stride + steps * step_stride;
-            let data: Vec<f16> = (0..len).map(|i| f16::from_f32((i % 1000) as f32)).collect();
-            let mut panel = vec![f32::NAN; steps * width];
+            let data: Vec<T> = (0..len).map(|i| from((i % 1000) as u16)).collect();
+            let mut panel = vec![T::Acc::default(); steps * width];
             let src = Lines {
                 data: &data,
                 line_stride,
@@ -144,23 +155,41 @@ mod tests {
                 let (step, line) = (i / width, i % width);
                 let index = line * line_stride + step * step_stride;
                 let expected = if line < lines {
-                    (index % 1000) as f32
+                    (index % 1000) as f64
                 } else {
                     0.0
                 };
                 assert_eq!(
-                    *value, expected,
+                    to(*value),
+                    expected,
                     "line {line} of {lines}, step {step} of {steps}"
                 );
             }
         }
     }
 
+    impl Kernel for Check {
+        type Output = ();
+        fn run<S: Simd>(self, simd: S) {
+            self.of(simd, f32::from, f64::from);
+            self.of(simd, f64::from, |x| x);
+            self.of(simd, |x| f16::from_f32(f32::from(x)), f64::from);
+        }
+    }
+
     #[test]
     fn panels_hold_the_lines_interleaved_and_zeros_beyond_them() {
         for level in supported_levels() {
-            for (lines, width) in [(1, 1), (3, 3), (14, 14), (5, 16), (31, 32), (32, 32)] {
-                for steps in [1, 15, 16, 17, 40] {
+            for (lines, width) in [
+                (1, 1),
+                (3, 3),
+                (6, 6),
+                (13, 13),
+                (14, 14),
+                (5, 16),
+                (31, 32),
+            ] {
+                for steps in [1, 3, 15, 16, 17, 40] {
                     for strides in [
                         (1, lines),
                         (1, lines + 3),
@@ -168,13 +197,16 @@ mod tests {
                         (steps + 2, 1),
                         (3, 100),
                     ] {
-                        let check = Check {
-                            lines,
-                            width,
-                            steps,
-                            strides,
-                        };
-                        dispatch_at(level, check).unwrap();
+                        dispatch_at(
+                            level,
+                            Check {
+                                lines,
+                                width,
+                                steps,
+                                strides,
+                            },
+                        )
+                        .unwrap();
                     }
                 }
             }

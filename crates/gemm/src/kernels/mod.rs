@@ -4,8 +4,10 @@ mod axpy;
 mod dot;
 mod micro;
 mod tile;
+mod transpose;
 
 pub(crate) use axpy::{Axpy, axpy};
 pub(crate) use dot::{Dot, dot};
 pub(crate) use micro::{MAX_ROWS, Product, micro, rows_per_tile, vectors_per_tile};
 pub(crate) use tile::Tile;
+pub(crate) use transpose::{transpose_f32, transpose_f64};
