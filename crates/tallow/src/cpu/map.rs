@@ -1,0 +1,244 @@
+//! Elementwise drivers: strided operands in, a contiguous result out.
+//!
+//! The result is cut into chunks, one dispatch of the instruction set a chunk; in a chunk the walk
+//! gives runs, and the kernel is handed each operand of a run as a slice or as one repeated value.
+//! Operands whose inner stride is neither 1 nor 0 are gathered into a small buffer first; large
+//! transposed ones are made contiguous with the blocked tiles of [`copy`](super::copy).
+
+use super::copy;
+use super::view::View;
+use super::walk::Walk;
+use crate::{Result, WithDType};
+use std::ops::Range;
+use tallow_simd::{Kernel, Scalar, Simd};
+
+/// Elements gathered at a time: 256 f64 are 2 KiB, a small part of the first-level cache.
+const GATHER: usize = 256;
+
+/// How many elements make a chunk worth a thread.
+#[derive(Clone, Copy, Debug)]
+pub enum Cost {
+    /// Bound by memory: a few operations an element. 32 Ki f32 take about 10 µs of one core,
+    /// several times what it costs to wake a thread.
+    Light,
+    /// Bound by arithmetic: tens of operations an element.
+    Heavy,
+}
+
+impl Cost {
+    /// The least number of elements worth a thread.
+    pub fn min_chunk(self) -> usize {
+        match self {
+            Self::Light => 32 << 10,
+            Self::Heavy => 8 << 10,
+        }
+    }
+}
+
+/// Runs `f` over chunks of the result, in parallel: the numbers of the elements, and where they go.
+pub fn for_each_chunk<O: Send>(
+    out: &mut [O],
+    cost: Cost,
+    f: impl Fn(Range<usize>, &mut [O]) + Sync,
+) {
+    let len = out.len();
+    if len <= cost.min_chunk() {
+        return f(0..len, out);
+    }
+    let chunk = tallow_threads::chunk_len(len, cost.min_chunk());
+    tallow_threads::parallel_chunks_mut(out, chunk, |index, part| {
+        f(index * chunk..index * chunk + part.len(), part);
+    });
+}
+
+/// A kernel of one operand. Both slices have the same length.
+pub trait Map1<A, O>: Copy + Sync {
+    /// True for plain loops that memory bounds, or that call functions: they gain nothing from
+    /// wider vectors, and are compiled once, for the target's baseline, instead of once a level.
+    const PLAIN: bool = false;
+    /// Writes the result of each element of `src`.
+    fn run<S: Simd>(self, simd: S, src: &[A], dst: &mut [O]);
+}
+
+/// `out[i] = f(src[i])`.
+pub fn map1<A: WithDType, O: WithDType, F: Map1<A, O>>(
+    src: View<'_, A>,
+    out: &mut [O],
+    cost: Cost,
+    f: F,
+) -> Result<()> {
+    let straightened = copy::straighten(src)?;
+    let src = straightened.view(src);
+    let walk = Walk::new(src.dims, [src.strides]);
+    let (data, walk) = (src.data, &walk);
+    for_each_chunk(out, cost, |range, dst| {
+        let chunk = Chunk1 {
+            data,
+            walk,
+            range,
+            dst,
+            f,
+        };
+        if F::PLAIN {
+            chunk.run(Scalar)
+        } else {
+            tallow_simd::dispatch(chunk)
+        }
+    });
+    Ok(())
+}
+
+struct Chunk1<'a, A, O, F> {
+    data: &'a [A],
+    walk: &'a Walk<1>,
+    range: Range<usize>,
+    dst: &'a mut [O],
+    f: F,
+}
+
+impl<A: WithDType, O: WithDType, F: Map1<A, O>> Kernel for Chunk1<'_, A, O, F> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let Self {
+            data,
+            walk,
+            range,
+            dst,
+            f,
+        } = self;
+        let [stride] = walk.inner_strides();
+        let mut gathered = [A::default(); GATHER];
+        walk.for_each_run(range, |[offset], span| {
+            let dst = &mut dst[span];
+            // One call of the kernel for all kinds of runs: each call is compiled for each level.
+            let piece_len = if stride == 1 { dst.len() } else { GATHER };
+            for (piece, dst) in dst.chunks_mut(piece_len).enumerate() {
+                let start = offset + piece * piece_len * stride;
+                f.run(
+                    simd,
+                    gather(data, start, stride, dst.len(), &mut gathered),
+                    dst,
+                );
+            }
+        });
+    }
+}
+
+/// One operand of a run: its elements, or one value for all of them.
+#[derive(Clone, Copy, Debug)]
+pub enum Operand<'a, T> {
+    /// As many elements as the run has.
+    Slice(&'a [T]),
+    /// The same value for each element.
+    Constant(T),
+}
+
+/// A kernel of two operands. Slices have the length of `dst`.
+pub trait Map2<A, B, O>: Copy + Sync {
+    /// As [`Map1::PLAIN`].
+    const PLAIN: bool = false;
+    /// Writes the result of each pair of elements.
+    fn run<S: Simd>(self, simd: S, lhs: Operand<'_, A>, rhs: Operand<'_, B>, dst: &mut [O]);
+}
+
+/// `out[i] = f(lhs[i], rhs[i])`; both views have the same sizes.
+pub fn map2<A: WithDType, B: WithDType, O: WithDType, F: Map2<A, B, O>>(
+    lhs: View<'_, A>,
+    rhs: View<'_, B>,
+    out: &mut [O],
+    cost: Cost,
+    f: F,
+) -> Result<()> {
+    let (lhs_straightened, rhs_straightened) = (copy::straighten(lhs)?, copy::straighten(rhs)?);
+    let (lhs, rhs) = (lhs_straightened.view(lhs), rhs_straightened.view(rhs));
+    let walk = &Walk::new(lhs.dims, [lhs.strides, rhs.strides]);
+    for_each_chunk(out, cost, |range, dst| {
+        let chunk = Chunk2 {
+            lhs: lhs.data,
+            rhs: rhs.data,
+            walk,
+            range,
+            dst,
+            f,
+        };
+        if F::PLAIN {
+            chunk.run(Scalar)
+        } else {
+            tallow_simd::dispatch(chunk)
+        }
+    });
+    Ok(())
+}
+
+struct Chunk2<'a, A, B, O, F> {
+    lhs: &'a [A],
+    rhs: &'a [B],
+    walk: &'a Walk<2>,
+    range: Range<usize>,
+    dst: &'a mut [O],
+    f: F,
+}
+
+impl<A: WithDType, B: WithDType, O: WithDType, F: Map2<A, B, O>> Kernel for Chunk2<'_, A, B, O, F> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let Self {
+            lhs,
+            rhs,
+            walk,
+            range,
+            dst,
+            f,
+        } = self;
+        let [lhs_stride, rhs_stride] = walk.inner_strides();
+        let (mut left, mut right) = ([A::default(); GATHER], [B::default(); GATHER]);
+        let straight = lhs_stride <= 1 && rhs_stride <= 1;
+        walk.for_each_run(range, |[lhs_offset, rhs_offset], span| {
+            let dst = &mut dst[span];
+            let piece_len = if straight { dst.len() } else { GATHER };
+            for (piece, dst) in dst.chunks_mut(piece_len).enumerate() {
+                let (skip, len) = (piece * piece_len, dst.len());
+                let lhs_at = lhs_offset + skip * lhs_stride;
+                let rhs_at = rhs_offset + skip * rhs_stride;
+                let left = operand(lhs, lhs_at, lhs_stride, len, &mut left);
+                let right = operand(rhs, rhs_at, rhs_stride, len, &mut right);
+                f.run(simd, left, right, dst);
+            }
+        });
+    }
+}
+
+/// An operand of a piece of a run.
+#[inline(always)]
+pub fn operand<'a, T: Copy>(
+    data: &'a [T],
+    offset: usize,
+    stride: usize,
+    len: usize,
+    gathered: &'a mut [T],
+) -> Operand<'a, T> {
+    match stride {
+        0 => Operand::Constant(data[offset]),
+        _ => Operand::Slice(gather(data, offset, stride, len, gathered)),
+    }
+}
+
+/// `len` elements `stride` apart, contiguous: the view's own where they are, else gathered.
+#[inline(always)]
+fn gather<'a, T: Copy>(
+    data: &'a [T],
+    offset: usize,
+    stride: usize,
+    len: usize,
+    gathered: &'a mut [T],
+) -> &'a [T] {
+    if stride == 1 {
+        return &data[offset..][..len];
+    }
+    for (at, slot) in gathered[..len].iter_mut().enumerate() {
+        *slot = data[offset + at * stride];
+    }
+    &gathered[..len]
+}

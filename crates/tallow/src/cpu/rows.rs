@@ -1,0 +1,59 @@
+//! Drivers for kernels that work on whole rows: the last dimension of a view.
+
+use super::map::Cost;
+use super::view::View;
+use super::{copy, recycle};
+use crate::WithDType;
+use tallow_simd::{Kernel, Simd};
+
+/// A kernel of one row.
+pub trait RowKernel<A, O>: Copy + Sync {
+    /// Writes `dst` from `src`; both have the length of a row. `scratch` has that length too and holds
+    /// values that mean nothing.
+    fn run<S: Simd>(self, simd: S, src: &[A], dst: &mut [O], scratch: &mut [f32]);
+}
+
+/// Runs a kernel on each row of `src`, whose last dimension is not empty. `out` has as many elements.
+pub fn for_each_row<A: WithDType, O: WithDType>(
+    src: View<'_, A>,
+    out: &mut [O],
+    f: impl RowKernel<A, O>,
+) {
+    let packed;
+    let data = match src.contiguous() {
+        Some(data) => data,
+        None => {
+            let mut buffer = recycle::take(src.count());
+            copy::copy(src, &mut buffer);
+            packed = buffer;
+            &packed
+        }
+    };
+    let len = src.dims.last().copied().unwrap_or(1);
+    let rows_min = (Cost::Heavy.min_chunk() / len).max(1);
+    let rows = tallow_threads::chunk_len(out.len() / len, rows_min);
+    tallow_threads::parallel_chunks_mut(out, rows * len, |chunk, dst| {
+        let src = &data[chunk * rows * len..][..dst.len()];
+        tallow_simd::dispatch(Rows { src, dst, len, f });
+    });
+}
+
+struct Rows<'a, A, O, F> {
+    src: &'a [A],
+    dst: &'a mut [O],
+    len: usize,
+    f: F,
+}
+
+impl<A: WithDType, O: WithDType, F: RowKernel<A, O>> Kernel for Rows<'_, A, O, F> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let Self { src, dst, len, f } = self;
+        let mut scratch = recycle::take::<f32>(len);
+        for (src, dst) in src.chunks_exact(len).zip(dst.chunks_exact_mut(len)) {
+            f.run(simd, src, dst, &mut scratch);
+        }
+        recycle::give(scratch);
+    }
+}

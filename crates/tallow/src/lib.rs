@@ -1,0 +1,41 @@
+//! A tensor library with candle's interface.
+//!
+//! A [`Tensor`] is a shared buffer ([`Storage`]) and a [`Layout`] into it. Operations are values: an
+//! [`op::Op`] checks its operands, says what its result looks like and computes it; [`op::apply`] runs
+//! it. The operations stand in [`ops`], one folder a family, each with its naive reference and its
+//! table of cases; [`testing`] runs the cases over every dtype, layout and instruction set. The CPU's
+//! machinery (strided walk, parallel drivers, recycled buffers) is in [`cpu`]; kernels are safe code
+//! over `tallow-simd`, `tallow-gemm` and `tallow-quant`.
+//!
+//! Read `tensor.rs`, `op.rs`, then `ops/unary` as the exemplar that all other operations imitate.
+#![forbid(unsafe_code)]
+
+mod device;
+mod dtype;
+mod error;
+mod float8;
+mod index_op;
+mod layout;
+mod read;
+mod shape;
+mod storage;
+mod tensor;
+mod views;
+
+pub mod cpu;
+pub mod display;
+pub mod op;
+pub mod ops;
+pub mod quantized;
+pub mod scalar;
+pub mod testing;
+
+pub use device::{Device, DeviceLocation, NdArray};
+pub use dtype::{DType, DTypeParseError, F8E4M3, FloatDType, WithDType, bf16, f16};
+pub use error::{Error, Result};
+pub use index_op::{IndexOp, TensorIndexer};
+pub use layout::Layout;
+pub use scalar::{Scalar, TensorOrScalar, TensorScalar};
+pub use shape::{D, Dim, Dims, Shape, ShapeWithOneHole};
+pub use storage::{CpuStorage, Storage};
+pub use tensor::{Tensor, TensorId};

@@ -1,0 +1,169 @@
+//! Operations as values, and the one way to run them.
+//!
+//! An operation says what its result looks like ([`Op::infer`]) and how to compute it on each device
+//! ([`Op::cpu`]). [`apply`] does the rest, in one order: check devices, infer, allocate, lock the
+//! operands, run. [`apply_in_place`] changes its target under a write lock instead, and copies an
+//! operand that shares the target's buffer first. Locks are taken once per buffer and in the order
+//! of their addresses, so that no two operations can wait for each other.
+
+pub use crate::ops::compare::CmpOp;
+
+use crate::cpu::CpuView;
+use crate::storage::{CpuStorage, Storage, StorageCell};
+use crate::{DType, Device, Error, Layout, Result, Shape, Tensor};
+use smallvec::SmallVec;
+use std::sync::{Arc, RwLockReadGuard};
+
+/// An operation that makes a new tensor.
+pub trait Op {
+    /// The name, for errors and traces.
+    fn name(&self) -> &'static str;
+    /// Checks the operands' shapes and dtypes, and gives the result's.
+    fn infer(&self, inputs: &[&Tensor]) -> Result<(Shape, DType)>;
+    /// Computes every element of the result; `out` has the inferred dtype and count, and holds
+    /// values that mean nothing. Not called for an empty result.
+    fn cpu(&self, inputs: &[CpuView<'_>], out: &mut CpuStorage) -> Result<()>;
+}
+
+/// Runs an operation.
+pub fn apply(op: &impl Op, inputs: &[&Tensor]) -> Result<Tensor> {
+    let device = common_device(op.name(), inputs)?;
+    let (shape, dtype) = op.infer(inputs)?;
+    let count = shape.checked_elem_count()?;
+    match device {
+        Device::Cpu => {
+            let mut out = CpuStorage::for_output(dtype, count, op.name())?;
+            if count > 0 {
+                ready()?;
+                let guards = lock_all(inputs);
+                let views = views(inputs, &guards)?;
+                op.cpu(&views, &mut out)?;
+            }
+            Ok(Tensor::from_storage(
+                Storage::Cpu(out),
+                Layout::contiguous(shape),
+            ))
+        }
+    }
+}
+
+/// An operation that changes its target.
+pub trait InPlaceOp {
+    /// The name, for errors and traces.
+    fn name(&self) -> &'static str;
+    /// Checks the target's and the operands' shapes and dtypes.
+    fn check(&self, target: &Tensor, inputs: &[&Tensor]) -> Result<()>;
+    /// Writes into the storage, at the places that the layout names.
+    fn cpu(&self, target: &mut CpuStorage, layout: &Layout, inputs: &[CpuView<'_>]) -> Result<()>;
+}
+
+/// Runs an operation that changes `target`; every tensor over the same buffer sees the change.
+pub fn apply_in_place(op: &impl InPlaceOp, target: &Tensor, inputs: &[&Tensor]) -> Result<()> {
+    let name = op.name();
+    common_device(name, &[&[target], inputs].concat())?;
+    op.check(target, inputs)?;
+    if target.elem_count() == 0 {
+        return Ok(());
+    }
+    // Elements of the target that repeat have no single value to write.
+    let repeats = |(&size, &stride): (&usize, &usize)| size > 1 && stride == 0;
+    if target.dims().iter().zip(target.stride()).any(repeats) {
+        crate::bail!(
+            "{name}: the target is a broadcast view: {}; call contiguous first",
+            target.layout().describe()
+        );
+    }
+    let aliased = |input: &&Tensor| Arc::ptr_eq(input.storage_cell(), target.storage_cell());
+    let copies = inputs
+        .iter()
+        .map(|input| {
+            if aliased(input) {
+                input.copy()
+            } else {
+                Ok((*input).clone())
+            }
+        })
+        .collect::<Result<SmallVec<[Tensor; 4]>>>()?;
+    let inputs = copies.iter().collect::<SmallVec<[&Tensor; 4]>>();
+    match target.device() {
+        Device::Cpu => {
+            ready()?;
+            // No operand shares the target's buffer now. Readers first, in the order of addresses;
+            // another in-place operation that wants one of them as its target waits for us, and
+            // we wait for it only if its target is below ours, which it then already holds.
+            let (guards, mut target_guard) = lock_with_target(&inputs, target);
+            let views = views(&inputs, &guards)?;
+            op.cpu(target_guard.as_cpu_mut()?, target.layout(), &views)
+        }
+    }
+}
+
+/// The processor's configuration (threads, instruction set) is checked once, where it is needed, so
+/// that a wrong environment variable is an error and not a panic in a worker.
+fn ready() -> Result<()> {
+    tallow_threads::configured_threads()?;
+    tallow_simd::configured_level()?;
+    Ok(())
+}
+
+fn common_device(op: &'static str, inputs: &[&Tensor]) -> Result<Device> {
+    let Some(first) = inputs.first() else {
+        crate::bail!("{op}: no operands");
+    };
+    if let Some(other) = inputs
+        .iter()
+        .find(|input| !input.device().same_device(first.device()))
+    {
+        let (lhs, rhs) = (first.device().location(), other.device().location());
+        return Err(Error::DeviceMismatchBinaryOp { lhs, rhs, op });
+    }
+    Ok(first.device().clone())
+}
+
+/// Read locks on the distinct buffers of the operands, with each buffer's address.
+type Guards<'a> = SmallVec<[(*const StorageCell, RwLockReadGuard<'a, Storage>); 4]>;
+
+fn distinct_cells<'a>(inputs: &[&'a Tensor]) -> SmallVec<[&'a Arc<StorageCell>; 4]> {
+    let mut cells: SmallVec<[&Arc<StorageCell>; 4]> =
+        inputs.iter().map(|input| input.storage_cell()).collect();
+    cells.sort_unstable_by_key(|cell| Arc::as_ptr(cell));
+    cells.dedup_by_key(|cell| Arc::as_ptr(cell));
+    cells
+}
+
+fn lock_all<'a>(inputs: &[&'a Tensor]) -> Guards<'a> {
+    distinct_cells(inputs)
+        .into_iter()
+        .map(|cell| (Arc::as_ptr(cell), cell.read()))
+        .collect()
+}
+
+fn lock_with_target<'a>(
+    inputs: &[&'a Tensor],
+    target: &'a Tensor,
+) -> (Guards<'a>, std::sync::RwLockWriteGuard<'a, Storage>) {
+    let target_cell = target.storage_cell();
+    let cells = distinct_cells(inputs);
+    let below = cells
+        .iter()
+        .filter(|cell| Arc::as_ptr(cell) < Arc::as_ptr(target_cell));
+    let mut guards: Guards<'a> = below.map(|cell| (Arc::as_ptr(cell), cell.read())).collect();
+    let target_guard = target_cell.write();
+    let above = cells
+        .iter()
+        .filter(|cell| Arc::as_ptr(cell) > Arc::as_ptr(target_cell));
+    guards.extend(above.map(|cell| (Arc::as_ptr(cell), cell.read())));
+    (guards, target_guard)
+}
+
+fn views<'a>(inputs: &[&'a Tensor], guards: &'a Guards<'_>) -> Result<SmallVec<[CpuView<'a>; 4]>> {
+    let view = |input: &&'a Tensor| {
+        let address = Arc::as_ptr(input.storage_cell());
+        let (_, guard) = guards
+            .iter()
+            .find(|(cell, _)| *cell == address)
+            .expect("every operand's buffer was locked");
+        CpuView::new(guard.as_cpu()?, input.layout())
+    };
+    inputs.iter().map(view).collect()
+}

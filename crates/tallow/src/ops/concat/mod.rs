@@ -1,0 +1,278 @@
+//! Joining tensors (`cat`, `stack`) and writing one into a part of another (`slice_set` in place,
+//! `slice_scatter` and `slice_assign` into a copy).
+//!
+//! Elements are moved as they are. Operands may be any views; one that shares the target's buffer
+//! is copied before it is written.
+
+mod cases;
+mod cpu;
+
+use super::{Family, OpInfo};
+use crate::cpu::CpuView;
+use crate::index_op::range_within;
+use crate::op::{InPlaceOp, Op, apply, apply_in_place};
+use crate::shape::Dim;
+use crate::{CpuStorage, DType, Error, Layout, Result, Shape, Tensor, bail};
+use std::ops::RangeBounds;
+
+/// The family's entry in [`ALL`](super::ALL).
+pub const FAMILY: Family = Family {
+    name: "concat",
+    ops: &[
+        info("cat"),
+        info("stack"),
+        info("slice_set"),
+        info("slice_scatter"),
+        info("slice_assign"),
+    ],
+    cases: cases::cases,
+};
+
+const fn info(name: &'static str) -> OpInfo {
+    OpInfo {
+        name,
+        dtypes: &DType::COMPUTE,
+    }
+}
+
+struct Cat {
+    dim: usize,
+}
+
+impl Op for Cat {
+    fn name(&self) -> &'static str {
+        "cat"
+    }
+    fn infer(&self, inputs: &[&Tensor]) -> Result<(Shape, DType)> {
+        let (first, dim) = (inputs[0], self.dim);
+        let mut dims = first.dims().to_vec();
+        for (n, nth) in inputs.iter().enumerate().skip(1) {
+            if nth.dtype() != first.dtype() {
+                let (lhs, rhs) = (first.dtype(), nth.dtype());
+                return Err(Error::DTypeMismatchBinaryOp {
+                    lhs,
+                    rhs,
+                    op: "cat",
+                });
+            }
+            let mut expected = first.dims().to_vec();
+            expected[dim] = nth.dims().get(dim).copied().unwrap_or(0);
+            if nth.dims() != expected {
+                let (first_shape, nth_shape) = (first.shape().clone(), nth.shape().clone());
+                return Err(Error::ShapeMismatchCat {
+                    dim,
+                    first_shape,
+                    n,
+                    nth_shape,
+                });
+            }
+            dims[dim] = match dims[dim].checked_add(expected[dim]) {
+                Some(size) => size,
+                None => bail!("cat: the sizes of dim {dim} add up to more than memory can address"),
+            };
+        }
+        Ok((Shape::from(dims), first.dtype()))
+    }
+    fn cpu(&self, inputs: &[CpuView<'_>], out: &mut CpuStorage) -> Result<()> {
+        cpu::cat(inputs, self.dim, out)
+    }
+}
+
+/// Writes the operand to every element of the target, which has its shape.
+struct Write;
+
+impl InPlaceOp for Write {
+    fn name(&self) -> &'static str {
+        "slice_set"
+    }
+    fn check(&self, target: &Tensor, inputs: &[&Tensor]) -> Result<()> {
+        super::binary::same_shape(target, inputs[0], "slice_set").map(|_| ())
+    }
+    fn cpu(&self, target: &mut CpuStorage, layout: &Layout, inputs: &[CpuView<'_>]) -> Result<()> {
+        cpu::write(target, layout, inputs[0])
+    }
+}
+
+/// The part of `whole` that `src` covers from index `start` of a dim on.
+fn part_for(
+    whole: &Tensor,
+    src: &Tensor,
+    dim: usize,
+    start: usize,
+    op: &'static str,
+) -> Result<Tensor> {
+    let len = src.dims().get(dim).copied().unwrap_or(0);
+    let mut expected = whole.dims().to_vec();
+    expected[dim] = len;
+    if src.dims() != expected {
+        let (lhs, rhs) = (whole.shape().clone(), src.shape().clone());
+        return Err(Error::ShapeMismatchBinaryOp { lhs, rhs, op });
+    }
+    if start
+        .checked_add(len)
+        .is_none_or(|end| end > whole.dims()[dim])
+    {
+        let (lhs, rhs) = (whole.shape(), src.shape());
+        bail!("{op}: {len} indexes from {start} on pass dim {dim}: lhs {lhs:?}, rhs {rhs:?}");
+    }
+    whole.narrow(dim, start, len)
+}
+
+impl Tensor {
+    /// Tensors of one dtype joined along a dimension; their other sizes agree.
+    ///
+    /// ```
+    /// use tallow::{Device, Tensor};
+    /// let x = Tensor::new(&[[1f32, 2.]], &Device::Cpu)?;
+    /// let y = Tensor::new(&[[3f32]], &Device::Cpu)?;
+    /// assert_eq!(Tensor::cat(&[&x, &y], 1)?.to_vec2::<f32>()?, [[1., 2., 3.]]);
+    /// # Ok::<(), tallow::Error>(())
+    /// ```
+    pub fn cat<A: AsRef<Tensor>, D: Dim>(args: &[A], dim: D) -> Result<Self> {
+        let Some(first) = args.first().map(AsRef::as_ref) else {
+            return Err(Error::OpRequiresAtLeastOneTensor { op: "cat" });
+        };
+        let dim = dim.to_index(first.shape(), "cat")?;
+        if args.len() == 1 {
+            return Ok(first.clone());
+        }
+        let args: Vec<&Tensor> = args.iter().map(AsRef::as_ref).collect();
+        apply(&Cat { dim }, &args)
+    }
+
+    /// Tensors of one shape and dtype joined along a new dimension.
+    ///
+    /// ```
+    /// use tallow::{Device, Tensor};
+    /// let x = Tensor::new(&[1f32, 2.], &Device::Cpu)?;
+    /// assert_eq!(Tensor::stack(&[&x, &x], 0)?.to_vec2::<f32>()?, [[1., 2.], [1., 2.]]);
+    /// # Ok::<(), tallow::Error>(())
+    /// ```
+    pub fn stack<A: AsRef<Tensor>, D: Dim>(args: &[A], dim: D) -> Result<Self> {
+        let Some(first) = args.first().map(AsRef::as_ref) else {
+            return Err(Error::OpRequiresAtLeastOneTensor { op: "stack" });
+        };
+        let dim = dim.to_index_plus_one(first.shape(), "stack")?;
+        let with_dim = |arg: &A| {
+            let (lhs, rhs) = (first.shape(), arg.as_ref().shape());
+            if lhs != rhs {
+                let (lhs, rhs) = (lhs.clone(), rhs.clone());
+                return Err(Error::ShapeMismatchBinaryOp {
+                    lhs,
+                    rhs,
+                    op: "stack",
+                });
+            }
+            arg.as_ref().unsqueeze(dim)
+        };
+        Self::cat(&args.iter().map(with_dim).collect::<Result<Vec<_>>>()?, dim)
+    }
+
+    /// Writes a tensor into this one in place, from index `offset` of a dimension on; the other
+    /// sizes agree. Every tensor over the same buffer sees it. Errors if it passes the dimension's
+    /// end, and for a broadcast view.
+    ///
+    /// ```
+    /// use tallow::{DType, Device, Tensor};
+    /// let x = Tensor::zeros(4, DType::F32, &Device::Cpu)?;
+    /// x.slice_set(&Tensor::new(&[1f32, 2.], &Device::Cpu)?, 0, 1)?;
+    /// assert_eq!(x.to_vec1::<f32>()?, [0., 1., 2., 0.]);
+    /// # Ok::<(), tallow::Error>(())
+    /// ```
+    pub fn slice_set<D: Dim>(&self, src: &Self, dim: D, offset: usize) -> Result<()> {
+        let dim = dim.to_index(self.shape(), "slice_set")?;
+        let part = part_for(self, src, dim, offset, "slice_set")?;
+        apply_in_place(&Write, &part, &[src])
+    }
+
+    /// A copy of this tensor with `src` written into it, from index `start` of a dimension on.
+    ///
+    /// ```
+    /// use tallow::{Device, Tensor};
+    /// let (x, y) = (Tensor::new(&[1u8, 2, 3], &Device::Cpu)?, Tensor::new(&[9u8], &Device::Cpu)?);
+    /// assert_eq!(x.slice_scatter(&y, 0, 1)?.to_vec1::<u8>()?, [1, 9, 3]);
+    /// # Ok::<(), tallow::Error>(())
+    /// ```
+    pub fn slice_scatter<D: Dim>(&self, src: &Self, dim: D, start: usize) -> Result<Self> {
+        let dim = dim.to_index(self.shape(), "slice_scatter")?;
+        let copy = self.copy()?;
+        let part = part_for(&copy, src, dim, start, "slice_scatter")?;
+        apply_in_place(&Write, &part, &[src])?;
+        Ok(copy)
+    }
+
+    /// [`slice_scatter`](Self::slice_scatter) along the first dimension.
+    pub fn slice_scatter0(&self, src: &Self, start: usize) -> Result<Self> {
+        self.slice_scatter(src, 0, start)
+    }
+
+    /// A copy of this tensor with `src` written to the part that the ranges name, one for each
+    /// dimension.
+    ///
+    /// ```
+    /// use tallow::{DType, Device, Tensor};
+    /// let x = Tensor::zeros((2, 3), DType::U8, &Device::Cpu)?;
+    /// let y = x.slice_assign(&[1..2, 0..2], &Tensor::new(&[[5u8, 6]], &Device::Cpu)?)?;
+    /// assert_eq!(y.to_vec2::<u8>()?, [[0, 0, 0], [5, 6, 0]]);
+    /// # Ok::<(), tallow::Error>(())
+    /// ```
+    pub fn slice_assign<D: RangeBounds<usize>>(&self, ranges: &[D], src: &Self) -> Result<Self> {
+        if ranges.len() != self.rank() {
+            bail!(
+                "slice_assign: {} ranges for shape {:?}",
+                ranges.len(),
+                self.shape()
+            );
+        }
+        let copy = self.copy()?;
+        let mut part = copy.clone();
+        for (dim, range) in ranges.iter().enumerate() {
+            let (start, end) = (range.start_bound().cloned(), range.end_bound().cloned());
+            let (start, len) = range_within(start, end, self.dims()[dim])?;
+            part = part.narrow(dim, start, len)?;
+        }
+        apply_in_place(&Write, &part, &[src])?;
+        Ok(copy)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Device;
+
+    fn matrix(rows: usize, columns: usize) -> Tensor {
+        Tensor::zeros((rows, columns), DType::F32, &Device::Cpu).unwrap()
+    }
+
+    #[test]
+    fn tensors_that_do_not_join_are_errors() {
+        assert!(Tensor::cat::<Tensor, _>(&[], 0).is_err());
+        assert!(Tensor::cat(&[matrix(2, 3)], 2).is_err());
+        assert!(Tensor::cat(&[matrix(2, 3), matrix(2, 4)], 0).is_err());
+        assert!(Tensor::cat(&[matrix(2, 3), matrix(2, 3).flatten_all().unwrap()], 0).is_err());
+        let doubles = Tensor::zeros((2, 3), DType::F64, &Device::Cpu).unwrap();
+        assert!(Tensor::cat(&[matrix(2, 3), doubles], 0).is_err());
+        assert!(Tensor::stack(&[matrix(2, 3), matrix(1, 3)], 0).is_err());
+        assert!(Tensor::stack(&[matrix(2, 3)], 3).is_err());
+    }
+
+    #[test]
+    fn a_write_past_the_end_is_an_error() {
+        let x = matrix(2, 3);
+        assert!(x.slice_set(&matrix(1, 3), 0, 2).is_err());
+        assert!(x.slice_set(&matrix(1, 3), 0, usize::MAX).is_err());
+        assert!(x.slice_set(&matrix(1, 2), 0, 0).is_err());
+        assert!(x.slice_set(&matrix(1, 3), 2, 0).is_err());
+        assert!(x.slice_assign(&[0..1], &matrix(1, 3)).is_err());
+        assert!(x.slice_assign(&[0..3, 0..3], &matrix(3, 3)).is_err());
+    }
+
+    #[test]
+    fn a_tensor_can_be_written_into_its_own_buffer() -> Result<()> {
+        let x = Tensor::arange(0u32, 5, &Device::Cpu)?;
+        x.slice_set(&x.narrow(0, 0, 4)?, 0, 1)?;
+        assert_eq!(x.to_vec1::<u32>()?, [0, 0, 1, 2, 3]);
+        Ok(())
+    }
+}

@@ -1,0 +1,38 @@
+//! The selection reference.
+
+use crate::DType;
+use crate::testing::{Array, Case, Input, Tolerance, Values, elementwise_shapes};
+
+pub(super) fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for condition in [DType::U8, DType::U32, DType::I16, DType::I32, DType::I64] {
+        for dims in elementwise_shapes() {
+            cases.push(Case {
+                op: super::NAME,
+                dtypes: &DType::COMPUTE,
+                inputs: vec![
+                    Input::of(
+                        &dims,
+                        Values::List(vec![0.0, 1.0, 0.0, 0.0, 2.0, 1.0, 0.0]),
+                        condition,
+                    ),
+                    Input::new(&dims, Values::Range(0.0, 100.0)),
+                    Input::new(&dims, Values::List(vec![-1.0, f64::NAN, 3.0])),
+                ],
+                run: Box::new(|inputs| inputs[0].where_cond(&inputs[1], &inputs[2])),
+                reference: Box::new(|inputs: &[Array]| {
+                    Array::from_fn(&inputs[0].dims, |index| {
+                        let chosen = if inputs[0].at(index) != 0.0 {
+                            &inputs[1]
+                        } else {
+                            &inputs[2]
+                        };
+                        chosen.at(index)
+                    })
+                }),
+                tolerance: Tolerance::EXACT,
+            });
+        }
+    }
+    cases
+}

@@ -1,0 +1,80 @@
+//! Three passes over a row: maximum, exponentials and their sum, division.
+
+use crate::cpu::CpuView;
+use crate::cpu::rows::{RowKernel, for_each_row};
+use crate::cpu::vector::VectorFloat;
+use crate::{CpuStorage, DType, F8E4M3, Result, bf16, f16};
+use tallow_simd::{Simd, math};
+
+pub(super) fn softmax(x: CpuView<'_>, out: &mut CpuStorage) -> Result<()> {
+    match x.dtype() {
+        DType::F64 => for_each_row(x.typed::<f64>()?, out.as_mut_slice::<f64>()?, Double),
+        DType::F16 => for_each_row(x.typed::<f16>()?, out.as_mut_slice::<f16>()?, Vectors),
+        DType::BF16 => for_each_row(x.typed::<bf16>()?, out.as_mut_slice::<bf16>()?, Vectors),
+        DType::F8E4M3 => for_each_row(x.typed::<F8E4M3>()?, out.as_mut_slice::<F8E4M3>()?, Vectors),
+        _ => for_each_row(x.typed::<f32>()?, out.as_mut_slice::<f32>()?, Vectors),
+    }
+    Ok(())
+}
+
+#[derive(Clone, Copy)]
+struct Vectors;
+
+impl<T: VectorFloat> RowKernel<T, T> for Vectors {
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S, src: &[T], dst: &mut [T], scratch: &mut [f32]) {
+        let lanes = S::F32_LANES;
+        let lowest = f32::NEG_INFINITY;
+        let mut greatest = simd.splat_f32(lowest);
+        for (src, wide) in src.chunks(lanes).zip(scratch.chunks_mut(lanes)) {
+            let value = if src.len() == lanes {
+                T::load(simd, src)
+            } else {
+                T::load_partial(simd, src)
+            };
+            simd.store_partial_f32(value, wide);
+            greatest = simd.max_f32(greatest, simd.load_partial_or_f32(wide, lowest));
+        }
+        let greatest = simd.reduce_max_f32(greatest);
+        if greatest == lowest {
+            dst.fill(T::narrow(0.0));
+            return;
+        }
+        let base = simd.splat_f32(greatest);
+        let mut total = simd.splat_f32(0.0);
+        for wide in scratch.chunks_mut(lanes) {
+            let shifted = simd.sub_f32(simd.load_partial_or_f32(wide, lowest), base);
+            let weight = math::exp(simd, shifted);
+            total = simd.add_f32(total, weight);
+            simd.store_partial_f32(weight, wide);
+        }
+        let factor = simd.splat_f32(1.0 / simd.reduce_add_f32(total));
+        for (wide, dst) in scratch.chunks(lanes).zip(dst.chunks_mut(lanes)) {
+            let weight = simd.mul_f32(simd.load_partial_f32(wide), factor);
+            match dst.len() == lanes {
+                true => T::store(simd, weight, dst),
+                false => T::store_partial(simd, weight, dst),
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Double;
+
+impl RowKernel<f64, f64> for Double {
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S, src: &[f64], dst: &mut [f64], _: &mut [f32]) {
+        let greater = |a: f64, &b: &f64| if b > a || b.is_nan() { b } else { a };
+        let greatest = src.iter().fold(f64::NEG_INFINITY, greater);
+        if greatest == f64::NEG_INFINITY {
+            dst.fill(0.0);
+            return;
+        }
+        dst.iter_mut()
+            .zip(src)
+            .for_each(|(y, x)| *y = (x - greatest).exp());
+        let total: f64 = dst.iter().sum();
+        dst.iter_mut().for_each(|y| *y /= total);
+    }
+}

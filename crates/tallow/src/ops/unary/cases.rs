@@ -1,0 +1,128 @@
+//! Unary references: the functions as the textbook has them, in f64.
+
+use super::formulas::FAMILY;
+use crate::testing::{Array, Case, Input, Tolerance, Values, elementwise_shapes};
+use crate::{Result, Tensor};
+
+/// Run, reference, and the range of values that keeps the right answer finite in every dtype.
+struct Row {
+    op: &'static str,
+    run: fn(&Tensor) -> Result<Tensor>,
+    reference: fn(f64) -> f64,
+    range: (f64, f64),
+    tolerance: Tolerance,
+}
+
+#[rustfmt::skip]
+const ROWS: &[Row] = &[
+    row("exp", |x| x.exp(), |x| x.exp(), (-8.0, 5.0), Tolerance::MATHS),
+    row("log", |x| x.log(), |x| x.ln(), (0.001, 200.0), Tolerance::units(3.0, 1.0)),
+    row("sin", |x| x.sin(), |x| x.sin(), (-20.0, 20.0), Tolerance::units(3.0, 1.0)),
+    row("cos", |x| x.cos(), |x| x.cos(), (-20.0, 20.0), Tolerance::units(3.0, 1.0)),
+    row("tanh", |x| x.tanh(), |x| x.tanh(), (-6.0, 6.0), Tolerance::MATHS),
+    row("erf", |x| x.erf(), erf, (-3.5, 3.5), Tolerance::units(3.0, 1.0)),
+    row("sqrt", |x| x.sqrt(), |x| x.sqrt(), (0.0, 200.0), Tolerance::ROUNDED),
+    row("rsqrt", |x| x.rsqrt(), |x| 1.0 / x.sqrt(), (0.01, 200.0), Tolerance::units(2.0, 0.0)),
+    row("recip", |x| x.recip(), |x| 1.0 / x, (0.01, 200.0), Tolerance::ROUNDED),
+    row("sqr", |x| x.sqr(), |x| x * x, (-10.0, 11.0), Tolerance::ROUNDED),
+    row("abs", |x| x.abs(), |x| x.abs(), (-100.0, 100.0), Tolerance::EXACT),
+    row("neg", |x| x.neg(), |x| -x, (-100.0, 100.0), Tolerance::EXACT),
+    row("sign", |x| x.sign(), sign, (-3.0, 3.0), Tolerance::EXACT),
+    row("floor", |x| x.floor(), |x| x.floor(), (-9.0, 9.0), Tolerance::EXACT),
+    row("ceil", |x| x.ceil(), |x| x.ceil(), (-9.0, 9.0), Tolerance::EXACT),
+    row("round", |x| x.round(), |x| x.round(), (-9.0, 9.0), Tolerance::EXACT),
+    row("relu", |x| x.relu(), |x| if x < 0.0 { 0.0 } else { x }, (-9.0, 9.0), Tolerance::EXACT),
+    row("gelu", |x| x.gelu(), gelu, (-4.0, 6.0), Tolerance::units(6.0, 4.0)),
+    row("gelu_erf", |x| x.gelu_erf(), |x| 0.5 * x * (1.0 + erf(x / 2f64.sqrt())), (-4.0, 6.0), Tolerance::units(6.0, 4.0)),
+    row("silu", |x| x.silu(), |x| x / (1.0 + (-x).exp()), (-9.0, 9.0), Tolerance::units(4.0, 0.0)),
+    row("sigmoid", |x| x.sigmoid(), |x| 1.0 / (1.0 + (-x).exp()), (-9.0, 9.0), Tolerance::units(4.0, 0.0)),
+];
+
+const fn row(
+    op: &'static str,
+    run: fn(&Tensor) -> Result<Tensor>,
+    reference: fn(f64) -> f64,
+    range: (f64, f64),
+    tolerance: Tolerance,
+) -> Row {
+    Row {
+        op,
+        run,
+        reference,
+        range,
+        tolerance,
+    }
+}
+
+fn sign(x: f64) -> f64 {
+    if x > 0.0 {
+        1.0
+    } else if x < 0.0 {
+        -1.0
+    } else {
+        x
+    }
+}
+
+fn gelu(x: f64) -> f64 {
+    0.5 * x * (1.0 + ((2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x.powi(3))).tanh())
+}
+
+/// The Maclaurin series 2/√π · Σ (-1)ⁿ x²ⁿ⁺¹ / (n! (2n+1)); 120 terms are exact to f64 up to |x| = 4
+/// but for cancellation, which stays under 1e-9 there. Beyond, erf is ±1 to f32.
+fn erf(x: f64) -> f64 {
+    if x.is_nan() || x.abs() > 4.0 {
+        return if x.is_nan() { x } else { x.signum() };
+    }
+    let mut term = x;
+    let mut sum = x;
+    for n in 1..120 {
+        term *= -x * x / f64::from(n);
+        sum += term / f64::from(2 * n + 1);
+    }
+    sum * 2.0 / std::f64::consts::PI.sqrt()
+}
+
+/// Values at which functions break: zeros of both signs, halves, infinities, NaN, tiny and huge.
+fn edges() -> Vec<f64> {
+    let positive = [0.0, 0.5, 1.0, 1.5, 2.5, 1e-30, 1e-40, 3e38, f64::INFINITY];
+    let mut edges: Vec<f64> = positive.iter().flat_map(|&x| [x, -x]).collect();
+    edges.push(f64::NAN);
+    edges
+}
+
+pub(super) fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for row in ROWS {
+        let info = FAMILY.ops.iter().find(|op| op.name == row.op);
+        let dtypes = info.map_or(&[][..], |op| op.dtypes);
+        let (run, reference) = (row.run, row.reference);
+        let mut push = |dims: &[usize], values: Values, dtypes, tolerance| {
+            cases.push(Case {
+                op: row.op,
+                dtypes,
+                inputs: vec![Input::new(dims, values)],
+                run: Box::new(move |inputs| run(&inputs[0])),
+                reference: Box::new(move |inputs: &[Array]| inputs[0].map(reference)),
+                tolerance,
+            });
+        };
+        for dims in elementwise_shapes() {
+            push(
+                &dims,
+                Values::Range(row.range.0, row.range.1),
+                dtypes,
+                row.tolerance,
+            );
+        }
+        let edges = edges();
+        // f32 alone: the narrower types hold few of these values, and the formula is the same.
+        push(
+            &[edges.len()],
+            Values::List(edges),
+            &[crate::DType::F32],
+            row.tolerance,
+        );
+    }
+    cases
+}

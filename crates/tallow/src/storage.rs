@@ -1,0 +1,179 @@
+//! Storage: the buffer under one or more tensors.
+//!
+//! Neither [`Storage`] nor [`CpuStorage`] implements `Drop`, so that users can move vectors out of
+//! them. Buffers go back to the recycling pool where the tensors' shared [`StorageCell`] is dropped.
+
+use crate::cpu::recycle;
+use crate::{DType, Device, F8E4M3, Result, Shape, WithDType, bf16, f16};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// A buffer in main memory: a vector per element type. The types narrower than a byte, and the MX
+/// scale, are stored as packed bytes.
+#[derive(Debug, Clone)]
+#[allow(missing_docs)] // each variant is the dtype of its name
+pub enum CpuStorage {
+    U8(Vec<u8>),
+    U32(Vec<u32>),
+    I16(Vec<i16>),
+    I32(Vec<i32>),
+    I64(Vec<i64>),
+    BF16(Vec<bf16>),
+    F16(Vec<f16>),
+    F32(Vec<f32>),
+    F64(Vec<f64>),
+    F8E4M3(Vec<F8E4M3>),
+    F6E2M3(Vec<u8>),
+    F6E3M2(Vec<u8>),
+    F4(Vec<u8>),
+    F8E8M0(Vec<u8>),
+}
+
+/// A buffer on one of the devices.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Storage {
+    /// Main memory.
+    Cpu(CpuStorage),
+}
+
+macro_rules! each_storage {
+    ($storage:expr, $data:ident => $body:expr) => {
+        match $storage {
+            CpuStorage::U8($data) => $body,
+            CpuStorage::U32($data) => $body,
+            CpuStorage::I16($data) => $body,
+            CpuStorage::I32($data) => $body,
+            CpuStorage::I64($data) => $body,
+            CpuStorage::BF16($data) => $body,
+            CpuStorage::F16($data) => $body,
+            CpuStorage::F32($data) => $body,
+            CpuStorage::F64($data) => $body,
+            CpuStorage::F8E4M3($data) => $body,
+            CpuStorage::F6E2M3($data) => $body,
+            CpuStorage::F6E3M2($data) => $body,
+            CpuStorage::F4($data) => $body,
+            CpuStorage::F8E8M0($data) => $body,
+        }
+    };
+}
+
+impl CpuStorage {
+    /// The dtype of the elements.
+    pub fn dtype(&self) -> DType {
+        match self {
+            Self::U8(_) => DType::U8,
+            Self::U32(_) => DType::U32,
+            Self::I16(_) => DType::I16,
+            Self::I32(_) => DType::I32,
+            Self::I64(_) => DType::I64,
+            Self::BF16(_) => DType::BF16,
+            Self::F16(_) => DType::F16,
+            Self::F32(_) => DType::F32,
+            Self::F64(_) => DType::F64,
+            Self::F8E4M3(_) => DType::F8E4M3,
+            Self::F6E2M3(_) => DType::F6E2M3,
+            Self::F6E3M2(_) => DType::F6E3M2,
+            Self::F4(_) => DType::F4,
+            Self::F8E8M0(_) => DType::F8E8M0,
+        }
+    }
+
+    /// The elements, if the storage holds this type.
+    pub fn as_slice<T: WithDType>(&self) -> Result<&[T]> {
+        T::cpu_storage_as_slice(self)
+    }
+
+    /// The elements to write, if the storage holds this type.
+    pub fn as_mut_slice<T: WithDType>(&mut self) -> Result<&mut [T]> {
+        T::cpu_storage_as_mut_slice(self)
+    }
+
+    /// The length of the vector: elements, or bytes for the packed types.
+    pub fn len(&self) -> usize {
+        each_storage!(self, data => data.len())
+    }
+
+    /// True if the vector is empty.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A buffer for an operation's result: initialised, with values that mean nothing.
+    pub(crate) fn for_output(dtype: DType, count: usize, op: &'static str) -> Result<Self> {
+        crate::with_dtype!(dtype, op, T in all => Ok(T::to_cpu_storage_owned(recycle::take::<T>(count))))
+    }
+
+    /// Gives the vector back to the recycling pool.
+    fn recycle(self) {
+        each_storage!(self, data => recycle::give(data))
+    }
+}
+
+impl Storage {
+    /// The dtype of the elements.
+    pub fn dtype(&self) -> DType {
+        match self {
+            Self::Cpu(storage) => storage.dtype(),
+        }
+    }
+
+    /// The device that the buffer is on.
+    pub fn device(&self) -> Device {
+        match self {
+            Self::Cpu(_) => Device::Cpu,
+        }
+    }
+
+    /// The buffer, if it is in main memory.
+    pub(crate) fn as_cpu(&self) -> Result<&CpuStorage> {
+        match self {
+            Self::Cpu(storage) => Ok(storage),
+        }
+    }
+
+    /// The buffer to write, if it is in main memory.
+    pub(crate) fn as_cpu_mut(&mut self) -> Result<&mut CpuStorage> {
+        match self {
+            Self::Cpu(storage) => Ok(storage),
+        }
+    }
+}
+
+/// A storage that tensors share, behind a lock. Dropping the last holder recycles the buffer.
+#[derive(Debug)]
+pub(crate) struct StorageCell(RwLock<Storage>);
+
+impl StorageCell {
+    pub(crate) fn new(storage: Storage) -> Self {
+        Self(RwLock::new(storage))
+    }
+
+    // A panic in a kernel leaves valid elements behind, so a poisoned lock is still good to read.
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, Storage> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn write(&self) -> RwLockWriteGuard<'_, Storage> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for StorageCell {
+    fn drop(&mut self) {
+        let cell = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        match std::mem::replace(cell, Storage::Cpu(CpuStorage::U8(Vec::new()))) {
+            Storage::Cpu(storage) => storage.recycle(),
+        }
+    }
+}
+
+/// Checks that a buffer holds as many elements as a shape has.
+pub(crate) fn check_count(shape: &Shape, count: usize) -> Result<()> {
+    if shape.checked_elem_count()? != count {
+        return Err(crate::Error::ShapeMismatch {
+            buffer_size: count,
+            shape: shape.clone(),
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,238 @@
+//! The tensor: a shared buffer and a layout into it.
+//!
+//! A [`Tensor`] is cheap to clone. Views share their buffer; operations make new ones. What a tensor
+//! can do is spread over the folders of [`ops`](crate::ops); here are its parts and constructors.
+
+use crate::device::NdArray;
+use crate::shape::{Dim, ShapeWithOneHole};
+use crate::storage::{CpuStorage, Storage, StorageCell, check_count};
+use crate::{DType, Device, Layout, Result, Shape, WithDType, bail};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, RwLockReadGuard};
+
+/// A number that no other tensor of this process has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TensorId(usize);
+
+impl TensorId {
+    fn new() -> Self {
+        static NEXT: AtomicUsize = AtomicUsize::new(1);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// A multi-dimensional array of one dtype on one device.
+///
+/// ```
+/// use tallow::{Device, Tensor};
+/// let x = Tensor::new(&[[1f32, 2.], [3., 4.]], &Device::Cpu)?;
+/// assert_eq!(x.dims(), [2, 2]);
+/// # Ok::<(), tallow::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Tensor(Arc<Parts>);
+
+struct Parts {
+    id: TensorId,
+    storage: Arc<StorageCell>,
+    layout: Layout,
+    dtype: DType,
+    device: Device,
+}
+
+impl AsRef<Tensor> for Tensor {
+    fn as_ref(&self) -> &Tensor {
+        self
+    }
+}
+
+/// Parts.
+impl Tensor {
+    pub(crate) fn from_storage(storage: Storage, layout: Layout) -> Self {
+        let (dtype, device) = (storage.dtype(), storage.device());
+        let storage = Arc::new(StorageCell::new(storage));
+        Self(Arc::new(Parts {
+            id: TensorId::new(),
+            storage,
+            layout,
+            dtype,
+            device,
+        }))
+    }
+
+    /// A view of the same buffer.
+    pub(crate) fn view(&self, layout: Layout) -> Self {
+        Self(Arc::new(Parts {
+            id: TensorId::new(),
+            storage: Arc::clone(&self.0.storage),
+            layout,
+            dtype: self.0.dtype,
+            device: self.0.device.clone(),
+        }))
+    }
+
+    pub(crate) fn storage_cell(&self) -> &Arc<StorageCell> {
+        &self.0.storage
+    }
+
+    /// A number that no other tensor of this process has.
+    pub fn id(&self) -> TensorId {
+        self.0.id
+    }
+    /// The type of the elements.
+    pub fn dtype(&self) -> DType {
+        self.0.dtype
+    }
+    /// Where the tensor lives.
+    pub fn device(&self) -> &Device {
+        &self.0.device
+    }
+    /// Shape, strides and offset.
+    pub fn layout(&self) -> &Layout {
+        &self.0.layout
+    }
+    /// The shape.
+    pub fn shape(&self) -> &Shape {
+        self.0.layout.shape()
+    }
+    /// The sizes.
+    pub fn dims(&self) -> &[usize] {
+        self.0.layout.dims()
+    }
+    /// The size of one dimension.
+    pub fn dim<I: Dim>(&self, dim: I) -> Result<usize> {
+        Ok(self.dims()[dim.to_index(self.shape(), "dim")?])
+    }
+    /// The strides, in elements.
+    pub fn stride(&self) -> &[usize] {
+        self.0.layout.stride()
+    }
+    /// The number of dimensions.
+    pub fn rank(&self) -> usize {
+        self.shape().rank()
+    }
+    /// The number of elements.
+    pub fn elem_count(&self) -> usize {
+        self.shape().elem_count()
+    }
+    /// True if the elements are row-major without gaps.
+    pub fn is_contiguous(&self) -> bool {
+        self.0.layout.is_contiguous()
+    }
+    /// True if the elements are column-major without gaps.
+    pub fn is_fortran_contiguous(&self) -> bool {
+        self.0.layout.is_fortran_contiguous()
+    }
+    /// The buffer, locked for reading, and the layout into it.
+    pub fn storage_and_layout(&self) -> (RwLockReadGuard<'_, Storage>, &Layout) {
+        (self.0.storage.read(), self.layout())
+    }
+}
+
+/// Constructors.
+impl Tensor {
+    /// A tensor of nested data: `&[[1f32, 2.], [3., 4.]]`, a scalar, a vector of vectors.
+    /// Errors if rows differ in length.
+    pub fn new<A: NdArray>(array: A, device: &Device) -> Result<Self> {
+        let shape = array.shape()?;
+        Self::from_cpu_storage(array.to_cpu_storage(), shape, device)
+    }
+
+    /// A tensor over a buffer in main memory, row-major. Errors if the counts differ.
+    pub(crate) fn from_cpu_storage(
+        storage: CpuStorage,
+        shape: Shape,
+        device: &Device,
+    ) -> Result<Self> {
+        check_count(&shape, storage.len())?;
+        match device {
+            Device::Cpu => Ok(Self::from_storage(
+                Storage::Cpu(storage),
+                Layout::contiguous(shape),
+            )),
+        }
+    }
+
+    /// A tensor that takes a vector over; one size may be left open, as `()`.
+    ///
+    /// ```
+    /// use tallow::{Device, Tensor};
+    /// let x = Tensor::from_vec(vec![0u32, 1, 2, 3, 4, 5], (2, ()), &Device::Cpu)?;
+    /// assert_eq!(x.dims(), [2, 3]);
+    /// # Ok::<(), tallow::Error>(())
+    /// ```
+    pub fn from_vec<S: ShapeWithOneHole, D: WithDType>(
+        data: Vec<D>,
+        shape: S,
+        device: &Device,
+    ) -> Result<Self> {
+        let shape = shape.into_shape(data.len())?;
+        Self::from_cpu_storage(D::to_cpu_storage_owned(data), shape, device)
+    }
+
+    /// A tensor with a copy of the elements.
+    pub fn from_slice<S: ShapeWithOneHole, D: WithDType>(
+        array: &[D],
+        shape: S,
+        device: &Device,
+    ) -> Result<Self> {
+        let shape = shape.into_shape(array.len())?;
+        Self::from_cpu_storage(D::to_cpu_storage(array), shape, device)
+    }
+
+    /// A tensor of rank 1 with the elements of an iterator.
+    pub fn from_iter<D: WithDType>(
+        iter: impl IntoIterator<Item = D>,
+        device: &Device,
+    ) -> Result<Self> {
+        Self::from_vec(iter.into_iter().collect::<Vec<_>>(), ((),), device)
+    }
+
+    /// The numbers from `start` up to `end`, which is left out, one apart.
+    pub fn arange<D: WithDType>(start: D, end: D, device: &Device) -> Result<Self> {
+        Self::arange_step(start, end, D::from_f64(1.0), device)
+    }
+
+    /// The numbers from `start` up (or down) to `end`, which is left out, `step` apart: element `i` is
+    /// `start + i·step`, computed in f64. Errors if the step is 0 or a bound is not finite.
+    pub fn arange_step<D: WithDType>(start: D, end: D, step: D, device: &Device) -> Result<Self> {
+        let (from, to, by) = (start.to_f64(), end.to_f64(), step.to_f64());
+        if by == 0.0 || !from.is_finite() || !to.is_finite() || !by.is_finite() {
+            bail!(
+                "arange: start {start}, end {end}, step {step}; wants finite numbers, step not 0"
+            );
+        }
+        let count = ((to - from) / by).ceil().max(0.0);
+        if count > (isize::MAX as usize / 16) as f64 {
+            bail!("arange: {count} elements from {start} to {end} pass what memory can address");
+        }
+        let values = (0..count as usize).map(|at| D::from_f64(from + at as f64 * by));
+        Self::from_iter(values, device)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arange_leaves_its_end_out() -> Result<()> {
+        let cpu = &Device::Cpu;
+        assert_eq!(Tensor::arange(2u8, 5, cpu)?.to_vec1::<u8>()?, [2, 3, 4]);
+        assert_eq!(
+            Tensor::arange_step(1f32, -1., -0.5, cpu)?.to_vec1::<f32>()?,
+            [1., 0.5, 0., -0.5]
+        );
+        assert_eq!(Tensor::arange(5i64, 2, cpu)?.dims(), [0]);
+        assert!(Tensor::arange_step(0i32, 3, 0, cpu).is_err());
+        assert!(Tensor::arange(0f32, f32::INFINITY, cpu).is_err());
+        Ok(())
+    }
+
+    #[test]
+    fn a_buffer_of_another_count_is_an_error() {
+        assert!(Tensor::from_vec(vec![1f32; 5], (2, 3), &Device::Cpu).is_err());
+        assert!(Tensor::from_slice(&[1f32; 5], (2, ()), &Device::Cpu).is_err());
+        assert!(Tensor::new(vec![vec![1f32], vec![]], &Device::Cpu).is_err());
+    }
+}

@@ -1,0 +1,100 @@
+//! A plain row-major array of f64: what references compute with.
+
+use crate::{DType, Device, Result, Shape, Tensor, WithDType};
+
+/// Sizes and row-major elements.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Array {
+    /// The sizes.
+    pub dims: Vec<usize>,
+    /// The elements, in row-major order.
+    pub data: Vec<f64>,
+}
+
+impl Array {
+    /// An array whose element at an index is `f(index)`.
+    pub fn from_fn(dims: &[usize], mut f: impl FnMut(&[usize]) -> f64) -> Self {
+        let count = dims.iter().product();
+        let mut index = vec![0; dims.len()];
+        let mut data = Vec::with_capacity(count);
+        for _ in 0..count {
+            data.push(f(&index));
+            for dim in (0..dims.len()).rev() {
+                index[dim] += 1;
+                if index[dim] < dims[dim] {
+                    break;
+                }
+                index[dim] = 0;
+            }
+        }
+        Self {
+            dims: dims.to_vec(),
+            data,
+        }
+    }
+
+    /// The element at an index.
+    pub fn at(&self, index: &[usize]) -> f64 {
+        assert_eq!(index.len(), self.dims.len(), "an index of the array's rank");
+        self.data[index
+            .iter()
+            .zip(&self.dims)
+            .fold(0, |at, (index, size)| at * size + index)]
+    }
+
+    /// The element that an index of a broadcast result shows: sizes are aligned at the end, and
+    /// sizes of 1 repeat.
+    pub fn at_broadcast(&self, index: &[usize]) -> f64 {
+        let added = index.len() - self.dims.len();
+        let own: Vec<usize> = index[added..]
+            .iter()
+            .zip(&self.dims)
+            .map(|(&at, &size)| if size == 1 { 0 } else { at })
+            .collect();
+        self.at(&own)
+    }
+
+    /// Each element mapped.
+    pub fn map(&self, f: impl Fn(f64) -> f64) -> Self {
+        Self {
+            dims: self.dims.clone(),
+            data: self.data.iter().map(|&value| f(value)).collect(),
+        }
+    }
+
+    /// The elements as a dtype holds them.
+    pub fn rounded(&self, dtype: DType) -> Self {
+        self.map(|value| round_to(value, dtype))
+    }
+
+    /// A contiguous tensor of these elements.
+    pub fn to_tensor(&self, dtype: DType) -> Result<Tensor> {
+        crate::with_dtype!(dtype, "to_tensor", T in all => {
+            let data: Vec<T> = self.data.iter().map(|&value| T::from_f64(value)).collect();
+            Tensor::from_vec(data, self.dims.clone(), &Device::Cpu)
+        })
+    }
+
+    /// The elements of a tensor.
+    pub fn from_tensor(tensor: &Tensor) -> Result<Self> {
+        let flat = tensor.flatten_all()?;
+        let data = crate::with_dtype!(tensor.dtype(), "from_tensor", T in all => {
+            Ok::<_, crate::Error>(flat.to_vec1::<T>()?.into_iter().map(WithDType::to_f64).collect())
+        })?;
+        Ok(Self {
+            dims: tensor.dims().to_vec(),
+            data,
+        })
+    }
+
+    /// The shape.
+    pub fn shape(&self) -> Shape {
+        Shape::from(self.dims.as_slice())
+    }
+}
+
+/// The nearest value that the dtype holds. Dtypes that only store are left alone.
+pub(super) fn round_to(value: f64, dtype: DType) -> f64 {
+    crate::with_dtype!(dtype, "round_to", T in all => Ok::<_, crate::Error>(T::from_f64(value).to_f64()))
+        .unwrap_or(value)
+}
