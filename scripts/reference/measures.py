@@ -1,4 +1,4 @@
-"""What is measured on logits: log-likelihood, perplexity, Kullback-Leibler divergence. All in f64."""
+"""Measures on logits: log-likelihood, perplexity, Kullback-Leibler divergence, all in f64."""
 
 import json
 

@@ -1,0 +1,268 @@
+//! The ops of bench/rivals in candle: one line each, `name<TAB>microseconds`.
+//!
+//! README.md says what a sample is and what every name stands for.
+
+mod arguments;
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use arguments::{Arguments, median};
+use candle_core::quantized::{GgmlDType, QMatMul, QTensor};
+use candle_core::{D, DType, Device, Module, Result, Tensor};
+
+/// A sample lasts at least this long: short ops are repeated within it.
+const SAMPLE_US_MIN: f64 = 2_000.0;
+/// Most calls within one sample.
+const CALLS_MAX: f64 = 1_000.0;
+
+struct Bench {
+    arguments: Arguments,
+}
+
+impl Bench {
+    /// Measures the op that `prepare` builds, if it is asked for. An op that this release refuses
+    /// is reported in words and has no line.
+    fn op<F>(&self, name: &str, prepare: impl FnOnce() -> Result<F>)
+    where
+        F: Fn() -> Result<Tensor>,
+    {
+        if !self.arguments.wants(name, true) {
+            return;
+        }
+        match prepare().and_then(|op| self.microseconds(&op)) {
+            Ok(microseconds) => println!("{name}\t{microseconds:.3}"),
+            Err(error) => {
+                let error = error.to_string();
+                println!("# {name}: {}", error.lines().next().unwrap_or("failed"));
+            }
+        }
+    }
+
+    fn microseconds(&self, op: &impl Fn() -> Result<Tensor>) -> Result<f64> {
+        let time = |calls: usize| -> Result<f64> {
+            let start = Instant::now();
+            for _ in 0..calls {
+                black_box(op()?);
+            }
+            Ok(start.elapsed().as_secs_f64() * 1e6)
+        };
+        let warm_up = time(1)?.min(time(1)?);
+        let calls = (SAMPLE_US_MIN / warm_up).ceil().clamp(1.0, CALLS_MAX) as usize;
+        let samples = (0..self.arguments.samples(9)).map(|_| Ok(time(calls)? / calls as f64));
+        Ok(median(samples.collect::<Result<Vec<_>>>()?))
+    }
+}
+
+/// Values that look random, uniform in [-1, 1): the same ones in every rival.
+fn values(shape: &[usize]) -> Result<Tensor> {
+    let count = shape.iter().product::<usize>() as u32;
+    let value = |index: u32| {
+        let mut bits = index.wrapping_mul(0x9e37_79b9);
+        bits = (bits ^ (bits >> 16)).wrapping_mul(0x85eb_ca6b);
+        bits = (bits ^ (bits >> 13)).wrapping_mul(0xc2b2_ae35);
+        bits ^= bits >> 16;
+        (bits >> 8) as f32 / (1 << 23) as f32 - 1.0
+    };
+    Tensor::from_vec((0..count).map(value).collect(), shape, &Device::Cpu)
+}
+
+fn main() -> std::result::Result<(), String> {
+    let bench = Bench {
+        arguments: Arguments::read()?,
+    };
+    products(&bench);
+    elementwise(&bench);
+    casts(&bench);
+    reductions(&bench);
+    rows(&bench);
+    movement(&bench);
+    images(&bench);
+    attention(&bench);
+    quantized(&bench);
+    Ok(())
+}
+
+fn products(bench: &Bench) {
+    let types = [
+        ("f32", DType::F32, &[256, 1024, 2048][..]),
+        ("f16", DType::F16, &[256, 1024, 2048]),
+        ("bf16", DType::BF16, &[256, 1024, 2048]),
+        ("f64", DType::F64, &[256, 1024, 2048]),
+    ];
+    for (type_name, dtype, sizes) in types {
+        for &size in sizes {
+            bench.op(&format!("matmul_{type_name}_{size}"), || {
+                let matrix = values(&[size, size])?.to_dtype(dtype)?;
+                Ok(move || matrix.matmul(&matrix))
+            });
+        }
+    }
+    bench.op("bmm_f32_32x128x64x128", || {
+        let (lhs, rhs) = (values(&[32, 128, 64])?, values(&[32, 64, 128])?);
+        Ok(move || lhs.matmul(&rhs))
+    });
+    for (name, dtype) in [("f32", DType::F32), ("bf16", DType::BF16)] {
+        bench.op(&format!("gemv_{name}_1x2048x2048"), || {
+            let lhs = values(&[1, 2048])?.to_dtype(dtype)?;
+            let rhs = values(&[2048, 2048])?.to_dtype(dtype)?;
+            Ok(move || lhs.matmul(&rhs))
+        });
+    }
+    bench.op("gemv_f32_1x2048x2048_rhsT", || {
+        let (lhs, rhs) = (values(&[1, 2048])?, values(&[2048, 2048])?.t()?);
+        Ok(move || lhs.matmul(&rhs))
+    });
+}
+
+fn elementwise(bench: &Bench) {
+    let large = || values(&[2048, 2048]);
+    let unary = |name: &str, op: fn(&Tensor) -> Result<Tensor>| {
+        bench.op(name, || large().map(|x| move || op(&x)));
+    };
+    let binary = |name: &str, op: fn(&Tensor, &Tensor) -> Result<Tensor>| {
+        bench.op(name, || {
+            let (lhs, rhs) = (large()?, large()?.t()?.contiguous()?);
+            Ok(move || op(&lhs, &rhs))
+        });
+    };
+    unary("exp_4M", Tensor::exp);
+    binary("add_4M", |lhs, rhs| lhs + rhs);
+    binary("mul_4M", |lhs, rhs| lhs * rhs);
+    bench.op("sqrt_4M", || {
+        let x = large()?.abs()?;
+        Ok(move || x.sqrt())
+    });
+    unary("gelu_4M", Tensor::gelu);
+    unary("gelu_erf_4M", Tensor::gelu_erf);
+    unary("silu_4M", Tensor::silu);
+    unary("tanh_4M", Tensor::tanh);
+    unary("relu_4M", Tensor::relu);
+    unary("affine_4M", |x| x.affine(2.0, 1.0));
+    binary("gt_4M", |lhs, rhs| lhs.gt(rhs));
+    for (name, shape) in [("2048", [1, 2048]), ("2048x1", [2048, 1])] {
+        bench.op(&format!("broadcast_add_2048x2048+{name}"), || {
+            let (lhs, rhs) = (large()?, values(&shape)?);
+            Ok(move || lhs.broadcast_add(&rhs))
+        });
+    }
+}
+
+fn casts(bench: &Bench) {
+    let types = [("f16", DType::F16), ("bf16", DType::BF16)];
+    for (name, dtype) in types {
+        bench.op(&format!("to_{name}_4M"), || {
+            let x = values(&[2048, 2048])?;
+            Ok(move || x.to_dtype(dtype))
+        });
+    }
+    for (name, dtype) in types {
+        bench.op(&format!("{name}_to_f32_4M"), || {
+            let x = values(&[2048, 2048])?.to_dtype(dtype)?;
+            Ok(move || x.to_dtype(DType::F32))
+        });
+    }
+}
+
+fn reductions(bench: &Bench) {
+    let reduce = |name: &str, op: fn(&Tensor) -> Result<Tensor>| {
+        bench.op(name, || values(&[2048, 2048]).map(|x| move || op(&x)));
+    };
+    reduce("sum_all_4M", Tensor::sum_all);
+    reduce("sum_lastdim_2048x2048", |x| x.sum(D::Minus1));
+    reduce("sum_dim0_2048x2048", |x| x.sum(0));
+    reduce("max_lastdim_2048x2048", |x| x.max(D::Minus1));
+    reduce("max_all_4M", Tensor::max_all);
+    reduce("argmax_lastdim_2048x2048", |x| x.argmax(D::Minus1));
+}
+
+fn rows(bench: &Bench) {
+    bench.op("softmax_last_dim_2048x2048", || {
+        let x = values(&[2048, 2048])?;
+        Ok(move || candle_nn::ops::softmax_last_dim(&x))
+    });
+    bench.op("rms_norm_2048x1024", || {
+        let (x, weight) = (values(&[2048, 1024])?, values(&[1024])?);
+        Ok(move || candle_nn::ops::rms_norm(&x, &weight, 1e-5))
+    });
+    bench.op("layer_norm_2048x1024", || {
+        let (x, weight, bias) = (values(&[2048, 1024])?, values(&[1024])?, values(&[1024])?);
+        Ok(move || candle_nn::ops::layer_norm(&x, &weight, &bias, 1e-5))
+    });
+    bench.op("sort_last_dim_1024x1024", || {
+        let x = values(&[1024, 1024])?;
+        Ok(move || Ok(x.sort_last_dim(true)?.0))
+    });
+}
+
+fn movement(bench: &Bench) {
+    bench.op("transpose_contiguous_2048x2048", || {
+        let x = values(&[2048, 2048])?.t()?;
+        Ok(move || x.contiguous())
+    });
+    bench.op("index_select_2048_of_49152x576", || {
+        let table = values(&[49152, 576])?;
+        let rows = (0..2048_u32).map(|index| index * 7919 % 49152).collect();
+        let rows = Tensor::from_vec(rows, 2048, &Device::Cpu)?;
+        Ok(move || table.index_select(&rows, 0))
+    });
+    for dim in [0, 1] {
+        bench.op(&format!("cat_dim{dim}_2x1024x2048"), || {
+            let (first, second) = (values(&[1024, 2048])?, values(&[1024, 2048])?);
+            Ok(move || Tensor::cat(&[&first, &second], dim))
+        });
+    }
+}
+
+fn images(bench: &Bench) {
+    bench.op("conv2d_1x64x56x56_64x3x3p1", || {
+        let (x, kernel) = (values(&[1, 64, 56, 56])?, values(&[64, 64, 3, 3])?);
+        Ok(move || x.conv2d(&kernel, 1, 1, 1, 1))
+    });
+    bench.op("max_pool2d_1x64x56x56_2x2", || {
+        let x = values(&[1, 64, 56, 56])?;
+        Ok(move || x.max_pool2d(2))
+    });
+}
+
+fn attention(bench: &Bench) {
+    let shapes = [
+        ("attn_1x9x512x64_naive", 512, 512),
+        ("attn_decode_kv2048_naive", 1, 2048),
+    ];
+    for (name, queries, keys) in shapes {
+        bench.op(name, || {
+            let query = values(&[1, 9, queries, 64])?;
+            let (key, value) = (values(&[1, 9, keys, 64])?, values(&[1, 9, keys, 64])?);
+            Ok(move || {
+                let scores = (query.matmul(&key.t()?)? * 0.125)?;
+                candle_nn::ops::softmax_last_dim(&scores)?.matmul(&value)
+            })
+        });
+    }
+}
+
+fn quantized(bench: &Bench) {
+    let qmm = |type_name: &str, dtype: GgmlDType, [rows, inner, columns]: [usize; 3]| {
+        bench.op(&format!("qmm_{type_name}_{rows}x{inner}x{columns}"), || {
+            let weight = QTensor::quantize(&values(&[columns, inner])?, dtype)?;
+            let weight = QMatMul::from_qtensor(weight)?;
+            let x = values(&[rows, inner])?;
+            Ok(move || weight.forward(&x))
+        });
+    };
+    qmm("Q8_0", GgmlDType::Q8_0, [1, 576, 1536]);
+    qmm("Q4_1", GgmlDType::Q4_1, [1, 576, 1536]);
+    let types = [
+        ("Q4_K", GgmlDType::Q4K),
+        ("Q8_0", GgmlDType::Q8_0),
+        ("Q4_0", GgmlDType::Q4_0),
+        ("Q4_1", GgmlDType::Q4_1),
+        ("Q6_K", GgmlDType::Q6K),
+        ("F16", GgmlDType::F16),
+    ];
+    for (name, dtype) in types {
+        qmm(name, dtype, [1, 2048, 2048]);
+        qmm(name, dtype, [512, 2048, 2048]);
+    }
+}
