@@ -41,7 +41,15 @@ pub fn dispatch_at<K: Kernel>(at: Level, kernel: K) -> Result<K::Output, LevelEr
 }
 
 /// Whether this CPU (and operating system) can run `level`. Under Miri only the scalar level.
+#[inline]
 pub fn supports(level: Level) -> bool {
+    // One bool for each of `Level::ALL`: asking std for nine features at every dispatch would cost
+    // more than a small kernel.
+    static SUPPORTED: OnceLock<[bool; Level::ALL.len()]> = OnceLock::new();
+    SUPPORTED.get_or_init(|| Level::ALL.map(detect))[level as usize]
+}
+
+fn detect(level: Level) -> bool {
     if cfg!(miri) {
         return level == Level::Scalar;
     }
@@ -57,7 +65,7 @@ pub fn supports(level: Level) -> bool {
         }
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => {
-            supports(Level::Avx2)
+            detect(Level::Avx2)
                 && is_x86_feature_detected!("avx512f")
                 && is_x86_feature_detected!("avx512bw")
                 && is_x86_feature_detected!("avx512dq")

@@ -4,15 +4,6 @@
 //! the level's instructions, so that every method is safe. Vectors have a width fixed by the
 //! level: `F32_LANES` lanes of f32 or i32, half as many of f64.
 //!
-//! Rules that hold at every level:
-//! * `load_*` and `store_*` take at least a full vector and panic on less; `*_partial_*` take any
-//!   length and use at most a full vector of it, lanes beyond it load as zero;
-//! * `min` and `max` are NaN when either side is NaN; of -0 and +0 either may come;
-//! * comparisons with NaN are false;
-//! * arithmetic rounds to nearest even; `fma` rounds once where the level has the instruction and
-//!   twice at [`Level::Scalar`] on a CPU without it, so algorithms must not need the single one;
-//! * `reduce_*` combine lanes in an order fixed by the level, the same for every input.
-//!
 //! Deliberately not here: integer dot products and matrix tiles (gemm and quant own those
 //! kernels), and anything about tensors. Read next: `math/`, kernels written over this trait.
 
@@ -23,9 +14,22 @@ use crate::level::Level;
 /// The widest `F32_LANES` of any level: a buffer of that many elements holds any vector.
 pub const MAX_F32_LANES: usize = 16;
 
-/// Vector operations of one instruction set. See the module's rules on NaN, rounding and lengths.
+/// Keeps the tokens a closed set: a foreign one could claim a level that the CPU lacks.
+pub trait Sealed {}
+
+/// Vector operations of one instruction set.
+///
+/// An implementor is a capability token: `S::LEVEL` can be relied on by unsafe code, so only this
+/// crate implements the trait. Rules that hold at every level:
+/// * `load_*` and `store_*` take at least a full vector and panic on less; `*_partial_*` take any
+///   length and use at most a full vector of it, lanes beyond it load as zero;
+/// * `min` and `max` are NaN when either side is NaN; of -0 and +0 either may come;
+/// * comparisons with NaN are false;
+/// * arithmetic rounds to nearest even; `fma` rounds once where the level has the instruction and
+///   twice at [`Level::Scalar`] on a CPU without it, so algorithms must not need the single one;
+/// * `reduce_*` combine lanes in an order fixed by the level, the same for every input.
 #[allow(clippy::wrong_self_convention)] // `from_*` take the token, not the value, as self
-pub trait Simd: Copy + Send + Sync + 'static {
+pub trait Simd: Sealed + Copy + Send + Sync + 'static {
     /// The level that this token proves.
     const LEVEL: Level;
     /// Lanes of `F32`, `I32` and `M32`.

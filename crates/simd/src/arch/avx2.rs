@@ -8,7 +8,7 @@ use half::{bf16, f16};
 
 use crate::dispatch;
 use crate::level::Level;
-use crate::simd::Simd;
+use crate::simd::{Sealed, Simd};
 
 /// The token of [`Level::Avx2`]: proves that the CPU has AVX2, FMA, F16C, BMI1 and BMI2.
 #[derive(Clone, Copy, Debug)]
@@ -78,6 +78,8 @@ fn bf16_bits(v: __m256) -> __m256i {
     let is_nan = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_UNORD_Q>(v, v));
     _mm256_blendv_epi8(rounded, quiet, is_nan)
 }
+
+impl Sealed for Avx2 {}
 
 impl Simd for Avx2 {
     const LEVEL: Level = Level::Avx2;

@@ -6,10 +6,9 @@ use std::arch::x86_64::*;
 
 use half::{bf16, f16};
 
-use crate::arch::Avx2;
 use crate::dispatch;
 use crate::level::Level;
-use crate::simd::Simd;
+use crate::simd::{Sealed, Simd};
 
 /// The token of [`Level::Avx512`]: proves that the CPU has AVX-512 F, BW, DQ, VL and all of AVX2's.
 #[derive(Clone, Copy, Debug)]
@@ -20,12 +19,6 @@ impl Avx512 {
     #[inline]
     pub fn new() -> Option<Self> {
         dispatch::supports(Level::Avx512).then_some(Self(()))
-    }
-
-    /// The token of the level that this one includes.
-    #[inline]
-    pub fn avx2(self) -> Option<Avx2> {
-        Avx2::new()
     }
 }
 
@@ -41,6 +34,8 @@ fn first_lanes(count: usize) -> __mmask16 {
 fn first_lanes_64(count: usize) -> __mmask8 {
     !(u32::MAX << count.min(8)) as __mmask8
 }
+
+impl Sealed for Avx512 {}
 
 impl Simd for Avx512 {
     const LEVEL: Level = Level::Avx512;

@@ -11,7 +11,7 @@ use half::{bf16, f16};
 
 use crate::dispatch;
 use crate::level::Level;
-use crate::simd::Simd;
+use crate::simd::{Sealed, Simd};
 
 /// The token of [`Level::Neon`].
 #[derive(Clone, Copy, Debug)]
@@ -82,6 +82,8 @@ fn narrow_f16(wide: float32x4_t) -> uint16x4_t {
     }
     halves
 }
+
+impl Sealed for Neon {}
 
 impl Simd for Neon {
     const LEVEL: Level = Level::Neon;

@@ -9,7 +9,7 @@ use std::array;
 use half::{bf16, f16};
 
 use crate::level::Level;
-use crate::simd::Simd;
+use crate::simd::{Sealed, Simd};
 
 /// The token of [`Level::Scalar`]; every CPU has it.
 #[derive(Clone, Copy, Debug)]
@@ -100,6 +100,8 @@ fn fma_f64(a: f64, b: f64, c: f64) -> f64 {
         a * b + c
     }
 }
+
+impl Sealed for Scalar {}
 
 impl Simd for Scalar {
     const LEVEL: Level = Level::Scalar;
