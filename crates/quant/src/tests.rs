@@ -179,14 +179,15 @@ fn rows_need_no_whole_octets() {
 #[test]
 fn float_weights_meet_the_reference() {
     let shapes: &[(usize, usize, usize)] = match cfg!(miri) {
-        true => &[(1, 3, 17), (9, 5, 9)],
+        true => &[(1, 3, 17), (5, 5, 9), (24, 3, 9)],
         false => &[
             (1, 7, 576),
             (2, 33, 100),
             (3, 5, 1),
             (5, 6, 31),
             (8, 3, 129),
-            (17, 70, 300),
+            (9, 35, 64),
+            (25, 70, 300),
         ],
     };
     for dtype in [GgmlDType::F32, GgmlDType::F16, GgmlDType::BF16] {

@@ -14,8 +14,8 @@ use tallow_simd::Simd;
 use crate::matmul::MatmulDims;
 
 /// From this many activation rows on weights are transposed to tiles: that costs about as much as
-/// the dot products of six rows.
-const TILE_MIN_ROWS: usize = 8;
+/// the dot products of some twenty rows.
+const TILE_MIN_ROWS: usize = 24;
 
 /// A float type of weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,8 @@
-//! Dot products for few activation rows: four weight rows at a time share each load of activations.
+//! Dot products for few activation rows: a block of weight rows by a block of activation rows.
+//!
+//! One activation row meets four weight rows at a time, which hides the latency of an fma and is
+//! limited by the reading of the weights. From four activation rows on, two weight rows meet four,
+//! so that each weight is loaded and widened once for four products.
 
 use tallow_simd::{Kernel, Simd, dispatch};
 
@@ -6,73 +10,118 @@ use super::Element;
 use crate::columns;
 use crate::matmul::MatmulDims;
 
-/// Weight rows at a time: with two sums each, enough to hide the latency of an fma.
+/// Weight rows of a block for one activation row; tasks get whole multiples.
 const ROWS: usize = 4;
+
+/// Activation rows of a block.
+const LHS_ROWS: usize = 4;
 
 pub(super) fn matmul<T: Element>(weight: &[T], lhs: &[f32], dims: MatmulDims, out: &mut [f32]) {
     // The least rows of a task: each reads 32 KiB or more, some microseconds of work.
     let min_columns = (32 * 1024 / (dims.k * size_of::<T>())).max(1);
     columns::for_ranges(out, dims.n, ROWS, min_columns, |first, out| {
         let weight = &weight[first * dims.k..(first + out[0].len()) * dims.k];
-        for (lhs, out) in lhs.chunks_exact(dims.k).zip(out) {
-            dispatch(Dots { weight, lhs, out });
-        }
+        dispatch(Dots {
+            weight,
+            lhs,
+            k: dims.k,
+            out,
+        });
     });
 }
 
-/// One activation row times the weight rows.
-struct Dots<'a, T> {
+/// All activation rows times a range of weight rows.
+struct Dots<'a, 'b, T> {
     weight: &'a [T],
     lhs: &'a [f32],
-    out: &'a mut [f32],
+    k: usize,
+    out: &'a mut [&'b mut [f32]],
 }
 
-impl<T: Element> Kernel for Dots<'_, T> {
+impl<T: Element> Kernel for Dots<'_, '_, T> {
     type Output = ();
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        let len = self.lhs.len();
-        let (fours, rest) = self.out.as_chunks_mut::<ROWS>();
-        for (at, out) in fours.iter_mut().enumerate() {
-            let first = at * ROWS;
-            let rows = std::array::from_fn(|row| {
-                &self.weight[(first + row) * len..(first + row + 1) * len]
-            });
-            *out = dots::<S, T, ROWS>(simd, rows, self.lhs);
-        }
-        let first = fours.len() * ROWS;
-        for (row, out) in rest.iter_mut().enumerate() {
-            let row = &self.weight[(first + row) * len..(first + row + 1) * len];
-            [*out] = dots::<S, T, 1>(simd, [row], self.lhs);
+        let k = self.k;
+        let outs = self.out.chunks_mut(LHS_ROWS);
+        for (lhs, outs) in self.lhs.chunks(LHS_ROWS * k).zip(outs) {
+            if outs.len() == LHS_ROWS {
+                block_rows::<S, T, 2, LHS_ROWS>(simd, self.weight, lhs, outs);
+            } else {
+                for (lhs, out) in lhs.chunks_exact(k).zip(outs) {
+                    let out = std::slice::from_mut(out);
+                    block_rows::<S, T, ROWS, 1>(simd, self.weight, lhs, out);
+                }
+            }
         }
     }
 }
 
+/// `M` activation rows times the weight rows, `N` at a time.
 #[inline(always)]
-fn dots<S: Simd, T: Element, const N: usize>(simd: S, rows: [&[T]; N], lhs: &[f32]) -> [f32; N] {
-    let mut sums = [[simd.splat_f32(0.0); 2]; N];
-    let lanes = S::F32_LANES;
+fn block_rows<S: Simd, T: Element, const N: usize, const M: usize>(
+    simd: S,
+    weight: &[T],
+    lhs: &[f32],
+    outs: &mut [&mut [f32]],
+) {
+    let k = lhs.len() / M;
+    let lhs: [&[f32]; M] = std::array::from_fn(|row| &lhs[row * k..(row + 1) * k]);
+    let columns = outs[0].len();
+    let row_of = |column: usize| &weight[column * k..(column + 1) * k];
+    let mut column = 0;
+    while column + N <= columns {
+        let sums = dots::<S, T, N, M>(simd, std::array::from_fn(|at| row_of(column + at)), lhs);
+        for (out, sums) in outs.iter_mut().zip(sums) {
+            out[column..column + N].copy_from_slice(&sums);
+        }
+        column += N;
+    }
+    for column in column..columns {
+        let sums = dots::<S, T, 1, M>(simd, [row_of(column)], lhs);
+        for (out, [sum]) in outs.iter_mut().zip(sums) {
+            out[column] = sum;
+        }
+    }
+}
+
+/// Dot products of `N` weight rows with `M` activation rows.
+#[inline(always)]
+fn dots<S: Simd, T: Element, const N: usize, const M: usize>(
+    simd: S,
+    rows: [&[T]; N],
+    lhs: [&[f32]; M],
+) -> [[f32; N]; M] {
+    let mut sums = [[[simd.splat_f32(0.0); 2]; N]; M];
+    let (lanes, k) = (S::F32_LANES, lhs[0].len());
     let mut at = 0;
-    while at + 2 * lanes <= lhs.len() {
+    while at + 2 * lanes <= k {
         for half in 0..2 {
-            let start = at + half * lanes;
-            let activations = simd.load_f32(&lhs[start..start + lanes]);
-            for row in 0..N {
-                let weights = T::load(simd, &rows[row][start..start + lanes]);
-                sums[row][half] = simd.fma_f32(weights, activations, sums[row][half]);
+            let span = at + half * lanes..at + (half + 1) * lanes;
+            let weights: [S::F32; N] =
+                std::array::from_fn(|row| T::load(simd, &rows[row][span.clone()]));
+            for m in 0..M {
+                let activations = simd.load_f32(&lhs[m][span.clone()]);
+                // Enough sums for an fma's latency either way; more would not fit 16 registers.
+                let sum = if N * M < 8 { half } else { 0 };
+                for row in 0..N {
+                    sums[m][row][sum] = simd.fma_f32(weights[row], activations, sums[m][row][sum]);
+                }
             }
         }
         at += 2 * lanes;
     }
-    while at < lhs.len() {
-        let end = (at + lanes).min(lhs.len());
-        let activations = simd.load_partial_f32(&lhs[at..end]);
+    while at < k {
+        let end = (at + lanes).min(k);
         for row in 0..N {
             let weights = T::load_partial(simd, &rows[row][at..end]);
-            sums[row][0] = simd.fma_f32(weights, activations, sums[row][0]);
+            for m in 0..M {
+                let activations = simd.load_partial_f32(&lhs[m][at..end]);
+                sums[m][row][0] = simd.fma_f32(weights, activations, sums[m][row][0]);
+            }
         }
         at = end;
     }
-    std::array::from_fn(|row| simd.reduce_add_f32(simd.add_f32(sums[row][0], sums[row][1])))
+    sums.map(|sums| sums.map(|[a, b]| simd.reduce_add_f32(simd.add_f32(a, b))))
 }
