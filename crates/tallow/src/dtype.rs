@@ -7,6 +7,7 @@
 
 use crate::cpu::recycle::Recycle;
 use crate::scalar::Scalar;
+use crate::rounding::round_to_odd;
 use crate::{CpuStorage, Error, Result, float8};
 pub use ::float8::F8E4M3;
 pub use half::{bf16, f16};
@@ -218,11 +219,11 @@ with_dtype_impl! {
     i16, I16, |v: f64| v as i16, |v: i16| f64::from(v);
     i32, I32, |v: f64| v as i32, |v: i32| f64::from(v);
     i64, I64, |v: f64| v as i64, |v: i64| v as f64;
-    bf16, BF16, bf16::from_f64, |v: bf16| f64::from(v.to_f32());
-    f16, F16, f16::from_f64, |v: f16| f64::from(v.to_f32());
+    bf16, BF16, |v: f64| bf16::from_f32(round_to_odd(v)), |v: bf16| f64::from(v.to_f32());
+    f16, F16, |v: f64| f16::from_f32(round_to_odd(v)), |v: f16| f64::from(v.to_f32());
     f32, F32, |v: f64| v as f32, |v: f32| f64::from(v);
     f64, F64, |v: f64| v, |v: f64| v;
-    F8E4M3, F8E4M3, float8::narrow_f64, |v: F8E4M3| f64::from(float8::widen(v));
+    F8E4M3, F8E4M3, |v: f64| float8::narrow(round_to_odd(v)), |v: F8E4M3| f64::from(float8::widen(v));
 }
 impl FloatDType for bf16 {}
 impl FloatDType for f16 {}

@@ -77,7 +77,7 @@ impl TensorIndexer {
                 let (start, len) = range_within(start, end, size)?;
                 Ok((tensor.narrow(dim, start, len)?, dim + 1))
             }
-            Self::IndexSelect(ids) => bail!("i: {ids:?}: index_select is not in yet"),
+            Self::IndexSelect(ids) => Ok((tensor.index_select(&ids, dim)?, dim + 1)),
             Self::Err(error) => Err(error),
         }
     }

@@ -17,6 +17,7 @@ mod float8;
 mod index_op;
 mod layout;
 mod read;
+mod rounding;
 mod shape;
 mod storage;
 mod tensor;

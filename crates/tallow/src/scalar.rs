@@ -38,7 +38,7 @@ impl Scalar {
 
     fn small(value: f64, dtype: DType) -> Self {
         let scalar = crate::with_dtype!(dtype, "scalar", T in all => {
-            Ok::<_, Error>(T::from_f64(value).to_scalar())
+            Ok::<_, Error>(<T as WithDType>::from_f64(value).to_scalar())
         });
         scalar.unwrap_or(Self::F64(value))
     }
@@ -105,7 +105,7 @@ impl Scalar {
     pub(crate) fn beside(self, dtype: DType, device: &Device, op: &str) -> Result<Tensor> {
         if !dtype.is_int() {
             return crate::with_dtype!(dtype, "scalar", T in floats => {
-                Tensor::new(T::from_f64(self.to_f64()), device)
+                Tensor::new(<T as WithDType>::from_f64(self.to_f64()), device)
             });
         }
         let value = match self.among_integers() {

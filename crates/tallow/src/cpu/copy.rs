@@ -25,7 +25,7 @@ pub fn copy<T: WithDType>(src: View<'_, T>, out: &mut [T]) {
     if let Some(read_dim) = transposed_dim(&walk) {
         return copy_transposed(src.data, &walk, read_dim, out);
     }
-    for_each_chunk(out, Cost::Light, |range, dst| {
+    for_each_chunk(out, Cost::Light, &|range, dst| {
         walk.for_each_run(range, |[offset], span| {
             let dst = &mut dst[span];
             match inner_stride {

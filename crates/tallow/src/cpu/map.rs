@@ -36,10 +36,11 @@ impl Cost {
 }
 
 /// Runs `f` over chunks of the result, in parallel: the numbers of the elements, and where they go.
+/// `f` is called by address, so that the parallel loop is compiled once an element type.
 pub fn for_each_chunk<O: Send>(
     out: &mut [O],
     cost: Cost,
-    f: impl Fn(Range<usize>, &mut [O]) + Sync,
+    f: &(dyn Fn(Range<usize>, &mut [O]) + Sync),
 ) {
     let len = out.len();
     if len <= cost.min_chunk() {
@@ -71,7 +72,7 @@ pub fn map1<A: WithDType, O: WithDType, F: Map1<A, O>>(
     let src = straightened.view(src);
     let walk = Walk::new(src.dims, [src.strides]);
     let (data, walk) = (src.data, &walk);
-    for_each_chunk(out, cost, |range, dst| {
+    for_each_chunk(out, cost, &|range, dst| {
         let chunk = Chunk1 {
             data,
             walk,
@@ -134,6 +135,17 @@ pub enum Operand<'a, T> {
     Constant(T),
 }
 
+impl<'a, T: Copy> Operand<'a, T> {
+    /// The operand for `len` elements from `start` on.
+    #[inline(always)]
+    pub fn part(self, start: usize, len: usize) -> Self {
+        match self {
+            Self::Slice(elements) => Self::Slice(&elements[start..][..len]),
+            Self::Constant(value) => Self::Constant(value),
+        }
+    }
+}
+
 /// A kernel of two operands. Slices have the length of `dst`.
 pub trait Map2<A, B, O>: Copy + Sync {
     /// As [`Map1::PLAIN`].
@@ -153,7 +165,7 @@ pub fn map2<A: WithDType, B: WithDType, O: WithDType, F: Map2<A, B, O>>(
     let (lhs_straightened, rhs_straightened) = (copy::straighten(lhs)?, copy::straighten(rhs)?);
     let (lhs, rhs) = (lhs_straightened.view(lhs), rhs_straightened.view(rhs));
     let walk = &Walk::new(lhs.dims, [lhs.strides, rhs.strides]);
-    for_each_chunk(out, cost, |range, dst| {
+    for_each_chunk(out, cost, &|range, dst| {
         let chunk = Chunk2 {
             lhs: lhs.data,
             rhs: rhs.data,

@@ -9,6 +9,7 @@
 //! - [`copy`]: any view to contiguous, with blocked tiles for transposes;
 //! - [`rows`]: drivers for kernels of whole rows;
 //! - [`vector`]: vector loads and stores that widen the narrow floats to f32;
+//! - [`narrow`]: the drivers of [`map`] for f16, bf16 and f8e4m3, over the kernels for f32;
 //! - [`pairs`]: loops over two operands of a run;
 //! - [`integer`], [`power`]: wrapping integer arithmetic, and x to the power of y;
 //! - [`recycle`]: where result buffers come from and go to.
@@ -16,6 +17,7 @@
 pub mod copy;
 pub mod integer;
 pub mod map;
+pub mod narrow;
 pub mod pairs;
 pub mod power;
 pub mod recycle;

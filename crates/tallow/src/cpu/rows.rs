@@ -8,15 +8,34 @@ use tallow_simd::{Kernel, Simd};
 
 /// A kernel of one row.
 pub trait RowKernel<A, O>: Copy + Sync {
-    /// Writes `dst` from `src`; both have the length of a row. `scratch` has that length too and holds
-    /// values that mean nothing.
+    /// Writes `dst` from `src`, a row. `scratch` has the row's length and holds values that mean
+    /// nothing.
     fn run<S: Simd>(self, simd: S, src: &[A], dst: &mut [O], scratch: &mut [f32]);
 }
 
-/// Runs a kernel on each row of `src`, whose last dimension is not empty. `out` has as many elements.
+/// Runs a kernel on each row of `src`, whose last dimension is not empty; `out` has as many elements.
 pub fn for_each_row<A: WithDType, O: WithDType>(
     src: View<'_, A>,
     out: &mut [O],
+    f: impl RowKernel<A, O>,
+) {
+    let len = src.dims.last().copied().unwrap_or(1);
+    run(src, out, len, f);
+}
+
+/// As [`for_each_row`], for kernels that make one element of each row.
+pub fn for_each_row_to<A: WithDType, O: WithDType>(
+    src: View<'_, A>,
+    out: &mut [O],
+    f: impl RowKernel<A, O>,
+) {
+    run(src, out, 1, f);
+}
+
+fn run<A: WithDType, O: WithDType>(
+    src: View<'_, A>,
+    out: &mut [O],
+    out_len: usize,
     f: impl RowKernel<A, O>,
 ) {
     let packed;
@@ -31,10 +50,10 @@ pub fn for_each_row<A: WithDType, O: WithDType>(
     };
     let len = src.dims.last().copied().unwrap_or(1);
     let rows_min = (Cost::Heavy.min_chunk() / len).max(1);
-    let rows = tallow_threads::chunk_len(out.len() / len, rows_min);
-    tallow_threads::parallel_chunks_mut(out, rows * len, |chunk, dst| {
-        let src = &data[chunk * rows * len..][..dst.len()];
-        tallow_simd::dispatch(Rows { src, dst, len, f });
+    let rows = tallow_threads::chunk_len(out.len() / out_len, rows_min);
+    tallow_threads::parallel_chunks_mut(out, rows * out_len, |chunk, dst| {
+        let src = &data[chunk * rows * len..][..dst.len() / out_len * len];
+        tallow_simd::dispatch(Rows { src, dst, len, out_len, f });
     });
 }
 
@@ -42,6 +61,7 @@ struct Rows<'a, A, O, F> {
     src: &'a [A],
     dst: &'a mut [O],
     len: usize,
+    out_len: usize,
     f: F,
 }
 
@@ -49,9 +69,9 @@ impl<A: WithDType, O: WithDType, F: RowKernel<A, O>> Kernel for Rows<'_, A, O, F
     type Output = ();
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        let Self { src, dst, len, f } = self;
+        let Self { src, dst, len, out_len, f } = self;
         let mut scratch = recycle::take::<f32>(len);
-        for (src, dst) in src.chunks_exact(len).zip(dst.chunks_exact_mut(len)) {
+        for (src, dst) in src.chunks_exact(len).zip(dst.chunks_exact_mut(out_len)) {
             f.run(simd, src, dst, &mut scratch);
         }
         recycle::give(scratch);

@@ -2,6 +2,7 @@
 //! in the docs and the self-test go by. `README.md` beside this file says what an op folder holds.
 
 pub mod affine;
+pub mod arg_reduce;
 pub mod attention;
 pub mod binary;
 pub mod cast;
@@ -10,9 +11,11 @@ pub mod composed;
 pub mod concat;
 pub mod copy;
 pub mod fill;
+pub mod index;
 pub mod matmul;
 pub mod norm;
 mod qmatmul;
+pub mod reduce;
 pub mod rope;
 pub mod select;
 pub mod softmax;
@@ -51,6 +54,7 @@ pub struct Family {
 /// Every family, a line each.
 pub const ALL: &[&Family] = &[
     &affine::FAMILY,
+    &arg_reduce::FAMILY,
     &attention::FAMILY,
     &binary::FAMILY,
     &cast::FAMILY,
@@ -62,9 +66,11 @@ pub const ALL: &[&Family] = &[
     &concat::FAMILY,
     &copy::FAMILY,
     &fill::FAMILY,
+    &index::FAMILY,
     &matmul::FAMILY,
     &norm::FAMILY,
     &qmatmul::FAMILY,
+    &reduce::FAMILY,
     &rope::FAMILY,
     &select::FAMILY,
     &softmax::FAMILY,

@@ -4,6 +4,7 @@ use super::{Affine, Clamp, Elu, Powf};
 use crate::cpu::CpuView;
 use crate::cpu::integer::Integer;
 use crate::cpu::map::{Cost, Map1, map1};
+use crate::cpu::narrow::map1_narrow;
 use crate::cpu::pairs::by_lanes;
 use crate::cpu::power::power;
 use crate::cpu::vector::{VectorFloat, map_vector};
@@ -25,10 +26,15 @@ pub(super) trait Formula: Copy + Send + Sync {
 
 pub(super) fn run<F: Formula>(formula: F, x: CpuView<'_>, out: &mut CpuStorage) -> Result<()> {
     match x.dtype() {
-        DType::F32 => vectors::<f32, F>(formula, x, out),
-        DType::F16 => vectors::<f16, F>(formula, x, out),
-        DType::BF16 => vectors::<bf16, F>(formula, x, out),
-        DType::F8E4M3 => vectors::<F8E4M3, F>(formula, x, out),
+        DType::F32 => map1(
+            x.typed::<f32>()?,
+            out.as_mut_slice()?,
+            F::COST,
+            Vectors(formula),
+        ),
+        DType::F16 => narrow::<f16, F>(formula, x, out),
+        DType::BF16 => narrow::<bf16, F>(formula, x, out),
+        DType::F8E4M3 => narrow::<F8E4M3, F>(formula, x, out),
         DType::F64 => map1(
             x.typed::<f64>()?,
             out.as_mut_slice()?,
@@ -44,12 +50,12 @@ pub(super) fn run<F: Formula>(formula: F, x: CpuView<'_>, out: &mut CpuStorage) 
     }
 }
 
-fn vectors<T: VectorFloat, F: Formula>(
+fn narrow<T: VectorFloat, F: Formula>(
     formula: F,
     x: CpuView<'_>,
     out: &mut CpuStorage,
 ) -> Result<()> {
-    map1(
+    map1_narrow(
         x.typed::<T>()?,
         out.as_mut_slice::<T>()?,
         F::COST,
@@ -81,9 +87,9 @@ fn integers<T: Integer, F: Formula>(
 #[derive(Clone, Copy)]
 struct Vectors<F>(F);
 
-impl<F: Formula, T: VectorFloat> Map1<T, T> for Vectors<F> {
+impl<F: Formula> Map1<f32, f32> for Vectors<F> {
     #[inline(always)]
-    fn run<S: Simd>(self, simd: S, src: &[T], dst: &mut [T]) {
+    fn run<S: Simd>(self, simd: S, src: &[f32], dst: &mut [f32]) {
         map_vector(
             simd,
             src,

@@ -1,6 +1,6 @@
 //! Binary references: the functions as the textbook has them, in f64; integers wrap by hand.
 
-use crate::testing::{Array, Case, Input, Tolerance, Values, elementwise_shapes};
+use crate::testing::{Case, Input, Tolerance, Values, elementwise_shapes};
 use crate::{DType, Result, Tensor};
 
 type Run = fn(&Tensor, &Tensor) -> Result<Tensor>;
@@ -106,7 +106,7 @@ pub(super) fn cases() -> Vec<Case> {
                 dtypes,
                 inputs: vec![Input::new(dims[0], lhs), Input::new(dims[1], rhs)],
                 run: Box::new(move |inputs| run(&inputs[0], &inputs[1])),
-                reference: Box::new(move |inputs| pairwise(inputs, reference)),
+                reference: Box::new(move |inputs| inputs[0].zip_broadcast(&inputs[1], reference)),
                 tolerance: row.tolerance,
             });
         };
@@ -163,30 +163,11 @@ fn wrapping_cases() -> Vec<Case> {
                 ],
                 run: Box::new(move |inputs| run(&inputs[0], &inputs[1])),
                 reference: Box::new(move |inputs| {
-                    pairwise(inputs, |a, b| wrapping(op, dtype, a, b))
+                    inputs[0].zip_broadcast(&inputs[1], |a, b| wrapping(op, dtype, a, b))
                 }),
                 tolerance: Tolerance::EXACT,
             });
         }
     }
     cases
-}
-
-fn pairwise(inputs: &[Array], f: impl Fn(f64, f64) -> f64) -> Array {
-    let (lhs, rhs) = (&inputs[0], &inputs[1]);
-    let rank = lhs.dims.len().max(rhs.dims.len());
-    let size = |array: &Array, dim: usize| {
-        (dim + array.dims.len())
-            .checked_sub(rank)
-            .map_or(1, |dim| array.dims[dim])
-    };
-    let dims: Vec<usize> = (0..rank)
-        .map(|dim| match (size(lhs, dim), size(rhs, dim)) {
-            (1, other) => other,
-            (own, _) => own,
-        })
-        .collect();
-    Array::from_fn(&dims, |index| {
-        f(lhs.at_broadcast(index), rhs.at_broadcast(index))
-    })
 }

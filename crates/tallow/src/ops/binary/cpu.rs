@@ -1,9 +1,11 @@
-//! One kernel for all formulas: vectors for what computes in f32, plain loops for f64 and integers.
+//! One kernel for all formulas: vectors of f32, plain loops for f64 and integers. Narrow floats go
+//! through f32.
 
 use super::formulas::Formula;
 use crate::cpu::CpuView;
 use crate::cpu::integer::Integer;
 use crate::cpu::map::{Map2, Operand, map2};
+use crate::cpu::narrow::map2_narrow;
 use crate::cpu::pairs::{zip, zip_vector};
 use crate::cpu::vector::VectorFloat;
 use crate::{CpuStorage, DType, Error, F8E4M3, Result, bail, bf16, f16};
@@ -15,10 +17,20 @@ type Views<'a> = [CpuView<'a>; 2];
 
 pub(super) fn run<F: Formula>(formula: F, views: Views<'_>, out: &mut CpuStorage) -> Result<()> {
     match views[0].dtype() {
-        DType::F32 => vectors::<f32, F>(formula, views, out),
-        DType::F16 => vectors::<f16, F>(formula, views, out),
-        DType::BF16 => vectors::<bf16, F>(formula, views, out),
-        DType::F8E4M3 => vectors::<F8E4M3, F>(formula, views, out),
+        DType::F32 => {
+            let [lhs, rhs] = views;
+            let kernel = Vectors(formula);
+            map2(
+                lhs.typed::<f32>()?,
+                rhs.typed::<f32>()?,
+                out.as_mut_slice()?,
+                F::COST,
+                kernel,
+            )
+        }
+        DType::F16 => narrow::<f16, F>(formula, views, out),
+        DType::BF16 => narrow::<bf16, F>(formula, views, out),
+        DType::F8E4M3 => narrow::<F8E4M3, F>(formula, views, out),
         DType::F64 => {
             let [lhs, rhs] = views;
             let kernel = Doubles(formula);
@@ -39,13 +51,13 @@ pub(super) fn run<F: Formula>(formula: F, views: Views<'_>, out: &mut CpuStorage
     }
 }
 
-fn vectors<T: VectorFloat, F: Formula>(
+fn narrow<T: VectorFloat, F: Formula>(
     formula: F,
     [lhs, rhs]: Views<'_>,
     out: &mut CpuStorage,
 ) -> Result<()> {
     let (lhs, rhs) = (lhs.typed::<T>()?, rhs.typed::<T>()?);
-    map2(
+    map2_narrow(
         lhs,
         rhs,
         out.as_mut_slice::<T>()?,
@@ -77,9 +89,9 @@ fn integers<T: Integer, F: Formula>([lhs, rhs]: Views<'_>, out: &mut CpuStorage)
 #[derive(Clone, Copy)]
 struct Vectors<F>(F);
 
-impl<F: Formula, T: VectorFloat> Map2<T, T, T> for Vectors<F> {
+impl<F: Formula> Map2<f32, f32, f32> for Vectors<F> {
     #[inline(always)]
-    fn run<S: Simd>(self, simd: S, lhs: Operand<'_, T>, rhs: Operand<'_, T>, dst: &mut [T]) {
+    fn run<S: Simd>(self, simd: S, lhs: Operand<'_, f32>, rhs: Operand<'_, f32>, dst: &mut [f32]) {
         zip_vector(
             simd,
             lhs,

@@ -7,6 +7,7 @@
 //! nearest gives what the number itself would (Boldo and Melquiond 2008), because f32 has more than
 //! two bits more than any narrow type.
 
+use crate::rounding::round_to_odd;
 use crate::cpu::vector::map_vector;
 use crate::{F8E4M3, WithDType, bf16, f16};
 use tallow_simd::Simd;
@@ -101,15 +102,6 @@ fn through_f32<A, O>(src: &[A], dst: &mut [O], f: impl Fn(&[A], &mut [f32], &mut
     for (src, dst) in src.chunks(BLOCK).zip(dst.chunks_mut(BLOCK)) {
         f(src, &mut wide[..src.len()], dst);
     }
-}
-
-/// Rounded to f32 towards 0, with the last bit set if anything was lost.
-#[inline(always)]
-fn round_to_odd(x: f64) -> f32 {
-    let nearest = x as f32;
-    let back = f64::from(nearest);
-    let towards_zero = nearest.to_bits() - u32::from(back.abs() > x.abs());
-    f32::from_bits(towards_zero | u32::from(back != x))
 }
 
 /// As f64, rounded to odd: below 2⁵³ as it is; beyond, the 11 bits that f64 lacks become one.

@@ -4,8 +4,9 @@
 use super::CmpOp;
 use crate::cpu::CpuView;
 use crate::cpu::map::{Cost, Map2, Operand, map2};
+use crate::cpu::narrow::widen;
 use crate::cpu::pairs::zip;
-use crate::cpu::vector::{VectorFloat, map_vector};
+use crate::cpu::vector::VectorFloat;
 use crate::{CpuStorage, DType, Error, F8E4M3, Result, WithDType, bf16, f16};
 use std::marker::PhantomData;
 use tallow_simd::Simd;
@@ -107,36 +108,15 @@ impl<R: Relation, T: WithDType> Map2<T, T, u8> for Plain<R> {
 struct Widened<R>(PhantomData<R>);
 
 impl<R: Relation, T: VectorFloat> Map2<T, T, u8> for Widened<R> {
+    const PLAIN: bool = true;
     #[inline(always)]
     fn run<S: Simd>(self, simd: S, lhs: Operand<'_, T>, rhs: Operand<'_, T>, dst: &mut [u8]) {
         let (mut left, mut right) = ([0.0; BLOCK], [0.0; BLOCK]);
         for (block, dst) in dst.chunks_mut(BLOCK).enumerate() {
-            let from = block * BLOCK;
-            let lhs = widen(simd, lhs, from, &mut left[..dst.len()]);
-            let rhs = widen(simd, rhs, from, &mut right[..dst.len()]);
+            let (from, len) = (block * BLOCK, dst.len());
+            let lhs = widen(lhs.part(from, len), &mut left);
+            let rhs = widen(rhs.part(from, len), &mut right);
             Plain(PhantomData::<R>).run(simd, lhs, rhs, dst);
-        }
-    }
-}
-
-#[inline(always)]
-fn widen<'a, S: Simd, T: VectorFloat>(
-    simd: S,
-    operand: Operand<'_, T>,
-    from: usize,
-    wide: &'a mut [f32],
-) -> Operand<'a, f32> {
-    match operand {
-        Operand::Constant(value) => Operand::Constant(value.widen()),
-        Operand::Slice(narrow) => {
-            map_vector(
-                simd,
-                &narrow[from..][..wide.len()],
-                wide,
-                #[inline(always)]
-                |x| x,
-            );
-            Operand::Slice(wide)
         }
     }
 }

@@ -83,7 +83,7 @@ fn set<T: WithDType>(target: &mut CpuStorage, layout: &Layout, value: T) -> Resu
 }
 
 fn fill<T: WithDType>(out: &mut [T], value: T) {
-    for_each_chunk(out, Cost::Light, |_, chunk| chunk.fill(value));
+    for_each_chunk(out, Cost::Light, &|_, chunk| chunk.fill(value));
 }
 
 /// A buffer of one value.
@@ -105,7 +105,7 @@ impl Tensor {
     /// ```
     pub fn zeros<S: Into<Shape>>(shape: S, dtype: DType, device: &Device) -> Result<Self> {
         crate::with_dtype!(dtype, "zeros", T in all => {
-            Self::full(T::from_f64(0.0), shape.into(), device)
+            Self::full(<T as WithDType>::from_f64(0.0), shape.into(), device)
         })
     }
 
@@ -119,7 +119,7 @@ impl Tensor {
     /// ```
     pub fn ones<S: Into<Shape>>(shape: S, dtype: DType, device: &Device) -> Result<Self> {
         crate::with_dtype!(dtype, "ones", T in all => {
-            Self::full(T::from_f64(1.0), shape.into(), device)
+            Self::full(<T as WithDType>::from_f64(1.0), shape.into(), device)
         })
     }
 

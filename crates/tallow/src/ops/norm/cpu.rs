@@ -67,6 +67,19 @@ fn load<T: VectorFloat, S: Simd>(simd: S, from: &[T]) -> S::F32 {
     }
 }
 
+/// A mean with the rounding of its sum taken out: what the values are off it by is small, and its own
+/// mean has nearly all digits. Where a row is nearly constant, the variance is made of these digits.
+#[inline(always)]
+fn refined_mean<S: Simd>(simd: S, values: &[f32], mean: f32) -> f32 {
+    let center = simd.splat_f32(mean);
+    let mut rest = simd.splat_f32(0.0);
+    for values in values.chunks(S::F32_LANES) {
+        let away = simd.sub_f32(simd.load_partial_or_f32(values, mean), center);
+        rest = simd.add_f32(rest, away);
+    }
+    mean + simd.reduce_add_f32(rest) / values.len() as f32
+}
+
 impl<T: VectorFloat> RowKernel<T, T> for Vectors<'_, T> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S, src: &[T], dst: &mut [T], scratch: &mut [f32]) {
@@ -77,10 +90,9 @@ impl<T: VectorFloat> RowKernel<T, T> for Vectors<'_, T> {
             sum = simd.add_f32(sum, value);
             simd.store_partial_f32(value, wide);
         }
-        let mean = if self.bias.is_some() {
-            simd.reduce_add_f32(sum) / count
-        } else {
-            0.0
+        let mean = match self.bias {
+            Some(_) => refined_mean(simd, scratch, simd.reduce_add_f32(sum) / count),
+            None => 0.0,
         };
         let center = simd.splat_f32(mean);
         // Two sums, so that one addition need not wait for the last.

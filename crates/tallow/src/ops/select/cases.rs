@@ -21,14 +21,15 @@ pub(super) fn cases() -> Vec<Case> {
                 ],
                 run: Box::new(|inputs| inputs[0].where_cond(&inputs[1], &inputs[2])),
                 reference: Box::new(|inputs: &[Array]| {
-                    Array::from_fn(&inputs[0].dims, |index| {
-                        let chosen = if inputs[0].at(index) != 0.0 {
-                            &inputs[1]
-                        } else {
-                            &inputs[2]
-                        };
-                        chosen.at(index)
-                    })
+                    let choices = inputs[1].data.iter().zip(&inputs[2].data);
+                    let chosen = inputs[0].data.iter().zip(choices);
+                    let data = chosen
+                        .map(|(&c, (&t, &f))| if c != 0.0 { t } else { f })
+                        .collect();
+                    Array {
+                        dims: inputs[0].dims.clone(),
+                        data,
+                    }
                 }),
                 tolerance: Tolerance::EXACT,
             });

@@ -51,7 +51,7 @@ fn select<C: WithDType, B: WithDType>(
     let on_false = copy_2.view(on_false);
     let strides = [condition.strides, on_true.strides, on_false.strides];
     let walk = Walk::new(condition.dims, strides);
-    for_each_chunk(out, Cost::Light, |range, dst| {
+    for_each_chunk(out, Cost::Light, &|range, dst| {
         select_chunk(
             condition.data,
             on_true.data,

@@ -1,0 +1,58 @@
+//! The reference looks at each element in turn.
+
+use crate::DType;
+use crate::testing::{Array, Case, Input, Tolerance, Values};
+
+fn reference(x: &Array, dim: usize, greatest: bool) -> Array {
+    let mut dims = x.dims.clone();
+    dims.remove(dim);
+    Array::from_fn(&dims, |index| {
+        let mut place = index.to_vec();
+        place.insert(dim, 0);
+        let mut best = (0, x.at(&place));
+        for at in 1..x.dims[dim] {
+            place[dim] = at;
+            let value = x.at(&place);
+            let ahead = if greatest { value > best.1 } else { value < best.1 };
+            if !best.1.is_nan() && (ahead || value.is_nan()) {
+                best = (at, value);
+            }
+        }
+        best.0 as f64
+    })
+}
+
+pub(super) fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (op, greatest) in [("argmax", true), ("argmin", false)] {
+        let mut push = |dims: &[usize], dim: usize, values: Values, dtypes| {
+            cases.push(Case {
+                op,
+                dtypes,
+                inputs: vec![Input::new(dims, values)],
+                run: Box::new(move |inputs| match greatest {
+                    true => inputs[0].argmax(dim),
+                    false => inputs[0].argmin(dim),
+                }),
+                reference: Box::new(move |inputs| reference(&inputs[0], dim, greatest)),
+                tolerance: Tolerance::EXACT,
+            });
+        };
+        for (dims, dim) in [
+            (&[1][..], 0),
+            (&[0, 3], 1),
+            (&[5, 33], 1),
+            (&[5, 33], 0),
+            (&[3, 700], 1),
+            (&[2, 40_000], 1),
+            (&[1, 2, 1, 2, 1, 2, 1, 2, 3], 7),
+        ] {
+            push(dims, dim, Values::Range(0.0, 250.0), &DType::COMPUTE);
+        }
+        let (inf, nan) = (f64::INFINITY, f64::NAN);
+        let list = vec![1.0, nan, 3.0, nan, 1.0, 2.0, 1.0, 2.0, nan, -inf, inf, inf, 0.0, -0.0, 0.0];
+        let floats = &[DType::F32, DType::F64, DType::F16, DType::BF16];
+        push(&[5, 3], 1, Values::List(list), floats);
+    }
+    cases
+}
