@@ -6,11 +6,12 @@
 //! [`ops::ALL`](crate::ops::ALL) makes the test matrix and the table in the docs.
 
 use crate::cpu::recycle::Recycle;
-use crate::scalar::Scalar;
 use crate::rounding::round_to_odd;
+use crate::scalar::Scalar;
 use crate::{CpuStorage, Error, Result, float8};
 pub use ::float8::F8E4M3;
 pub use half::{bf16, f16};
+use std::fmt::{Debug, Display};
 
 /// The type of a tensor's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -149,7 +150,7 @@ impl std::str::FromStr for DType {
 
 /// A Rust type that a tensor can hold and compute with.
 pub trait WithDType:
-    Copy + Default + PartialOrd + std::fmt::Debug + std::fmt::Display + Send + Sync + Recycle + 'static
+    Copy + Default + PartialOrd + Debug + Display + Send + Sync + Recycle + 'static
 {
     /// The dtype that stands for this type.
     const DTYPE: DType;
@@ -223,7 +224,8 @@ with_dtype_impl! {
     f16, F16, |v: f64| f16::from_f32(round_to_odd(v)), |v: f16| f64::from(v.to_f32());
     f32, F32, |v: f64| v as f32, |v: f32| f64::from(v);
     f64, F64, |v: f64| v, |v: f64| v;
-    F8E4M3, F8E4M3, |v: f64| float8::narrow(round_to_odd(v)), |v: F8E4M3| f64::from(float8::widen(v));
+    F8E4M3, F8E4M3, |v: f64| float8::narrow(round_to_odd(v)),
+        |v: F8E4M3| f64::from(float8::widen(v));
 }
 impl FloatDType for bf16 {}
 impl FloatDType for f16 {}

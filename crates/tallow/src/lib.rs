@@ -1,11 +1,11 @@
 //! A tensor library with candle's interface.
 //!
-//! A [`Tensor`] is a shared buffer ([`Storage`]) and a [`Layout`] into it. Operations are values: an
-//! [`op::Op`] checks its operands, says what its result looks like and computes it; [`op::apply`] runs
-//! it. The operations stand in [`ops`], one folder a family, each with its naive reference and its
-//! table of cases; [`testing`] runs the cases over every dtype, layout and instruction set. The CPU's
-//! machinery (strided walk, parallel drivers, recycled buffers) is in [`cpu`]; kernels are safe code
-//! over `tallow-simd`, `tallow-gemm` and `tallow-quant`.
+//! A [`Tensor`] is a shared buffer ([`Storage`]) and a [`Layout`] into it. Operations are values:
+//! an [`op::Op`] checks its operands, says what its result looks like and computes it;
+//! [`op::apply`] runs it. The operations stand in [`ops`], one folder a family, each with its naive
+//! reference and its table of cases; [`testing`] runs the cases over every dtype, layout and
+//! instruction set. The CPU's machinery (strided walk, parallel drivers, recycled buffers) is in
+//! [`cpu`]; kernels are safe code over `tallow-simd`, `tallow-gemm` and `tallow-quant`.
 //!
 //! Read `tensor.rs`, `op.rs`, then `ops/unary` as the exemplar that all other operations imitate.
 #![forbid(unsafe_code)]

@@ -1,10 +1,10 @@
 //! Operations as values, and the one way to run them.
 //!
-//! An operation says what its result looks like ([`Op::infer`]) and how to compute it on each device
-//! ([`Op::cpu`]). [`apply`] does the rest, in one order: check devices, infer, allocate, lock the
-//! operands, run. [`apply_in_place`] changes its target under a write lock instead, and copies an
-//! operand that shares the target's buffer first. Locks are taken once per buffer and in the order
-//! of their addresses, so that no two operations can wait for each other.
+//! An operation says what its result looks like ([`Op::infer`]) and how to compute it on each
+//! device ([`Op::cpu`]). [`apply`] does the rest, in one order: check devices, infer, allocate,
+//! lock the operands, run. [`apply_in_place`] changes its target under a write lock instead, and
+//! copies an operand that shares the target's buffer first. Locks are taken once per buffer and in
+//! the order of their addresses, so that no two operations can wait for each other.
 
 pub use crate::ops::compare::CmpOp;
 

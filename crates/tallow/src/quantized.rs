@@ -1,8 +1,8 @@
 //! Weights as GGUF blocks, and products with them.
 //!
-//! A [`QTensor`] is a block format, a shape and bytes, commonly a range of a mapped file that is never
-//! copied. A [`QMatMul`] multiplies activations by it; where that pays on this processor it keeps the
-//! rows interleaved instead, and gives the file's pages back to the system.
+//! A [`QTensor`] is a block format, a shape and bytes, commonly a range of a mapped file that is
+//! never copied. A [`QMatMul`] multiplies activations by it; where that pays on this processor it
+//! keeps the rows interleaved instead, and gives the file's pages back to the system.
 
 use crate::{DType, Device, Error, Result, Shape, Tensor, bail};
 use std::sync::Arc;
@@ -25,8 +25,8 @@ enum Bytes {
 }
 
 impl QTensor {
-    /// A tensor over bytes that are shared, such as a range of a mapped file. Errors if they are not
-    /// as many as the shape takes.
+    /// A tensor over bytes that are shared, such as a range of a mapped file. Errors if they are
+    /// not as many as the shape takes.
     pub fn from_shared<S: Into<Shape>>(
         dtype: GgmlDType,
         shape: S,
@@ -60,8 +60,8 @@ impl QTensor {
         Ok(tensor)
     }
 
-    /// Packs a tensor of any float dtype. Errors if the last dimension is no multiple of the block's
-    /// length.
+    /// Packs a tensor of any float dtype. Errors if the last dimension is no multiple of the
+    /// block's length.
     ///
     /// ```
     /// use tallow::{Device, Tensor, quantized::{GgmlDType, QTensor}};

@@ -1,8 +1,8 @@
 //! Shapes and the ways to name dimensions.
 //!
 //! A [`Shape`] is a list of sizes, row-major: the last dimension runs fastest. Anything that reads
-//! like one converts to it (`5`, `(2, 3)`, `[2, 3]`, `vec![2, 3]`, `&[2, 3][..]`). A dimension is an
-//! index or [`D::Minus1`] and its kin, counted from the end.
+//! like one converts to it (`5`, `(2, 3)`, `[2, 3]`, `vec![2, 3]`, `&[2, 3][..]`). A dimension is
+//! an index or [`D::Minus1`] and its kin, counted from the end.
 
 use crate::{Error, Result, bail};
 

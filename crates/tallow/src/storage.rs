@@ -1,7 +1,8 @@
 //! Storage: the buffer under one or more tensors.
 //!
 //! Neither [`Storage`] nor [`CpuStorage`] implements `Drop`, so that users can move vectors out of
-//! them. Buffers go back to the recycling pool where the tensors' shared [`StorageCell`] is dropped.
+//! them. Buffers go back to the recycling pool where the tensors' shared [`StorageCell`] is
+//! dropped.
 
 use crate::cpu::recycle;
 use crate::{DType, Device, F8E4M3, Result, Shape, WithDType, bf16, f16};
@@ -100,7 +101,9 @@ impl CpuStorage {
 
     /// A buffer for an operation's result: initialised, with values that mean nothing.
     pub(crate) fn for_output(dtype: DType, count: usize, op: &'static str) -> Result<Self> {
-        crate::with_dtype!(dtype, op, T in all => Ok(T::to_cpu_storage_owned(recycle::take::<T>(count))))
+        crate::with_dtype!(dtype, op, T in all => {
+            Ok(T::to_cpu_storage_owned(recycle::take::<T>(count)))
+        })
     }
 
     /// Gives the vector back to the recycling pool.

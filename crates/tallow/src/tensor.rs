@@ -1,7 +1,8 @@
 //! The tensor: a shared buffer and a layout into it.
 //!
-//! A [`Tensor`] is cheap to clone. Views share their buffer; operations make new ones. What a tensor
-//! can do is spread over the folders of [`ops`](crate::ops); here are its parts and constructors.
+//! A [`Tensor`] is cheap to clone. Views share their buffer; operations make new ones. What a
+//! tensor can do is spread over the folders of [`ops`](crate::ops); here are its parts and
+//! constructors.
 
 use crate::device::NdArray;
 use crate::shape::{Dim, ShapeWithOneHole};
@@ -193,8 +194,8 @@ impl Tensor {
         Self::arange_step(start, end, D::from_f64(1.0), device)
     }
 
-    /// The numbers from `start` up (or down) to `end`, which is left out, `step` apart: element `i` is
-    /// `start + i·step`, computed in f64. Errors if the step is 0 or a bound is not finite.
+    /// The numbers from `start` up (or down) to `end`, which is left out, `step` apart: element `i`
+    /// is `start + i·step`, computed in f64. Errors if the step is 0 or a bound is not finite.
     pub fn arange_step<D: WithDType>(start: D, end: D, step: D, device: &Device) -> Result<Self> {
         let (from, to, by) = (start.to_f64(), end.to_f64(), step.to_f64());
         if by == 0.0 || !from.is_finite() || !to.is_finite() || !by.is_finite() {

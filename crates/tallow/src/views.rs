@@ -156,8 +156,8 @@ impl Tensor {
         self.reshape(self.elem_count())
     }
 
-    /// `chunks` views along a dimension, of equal size but for the last ones, which may be smaller by
-    /// one; fewer if the dimension is shorter. Errors for 0 chunks.
+    /// `chunks` views along a dimension, of equal size but for the last ones, which may be smaller
+    /// by one; fewer if the dimension is shorter. Errors for 0 chunks.
     pub fn chunk<I: Dim>(&self, chunks: usize, dim: I) -> Result<Vec<Self>> {
         let dim = dim.to_index(self.shape(), "chunk")?;
         if chunks == 0 {

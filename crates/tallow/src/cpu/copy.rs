@@ -1,10 +1,10 @@
 //! Copies any view to contiguous memory.
 //!
-//! Three cases, after the dimensions are merged: the inner run is contiguous (block copies), repeats
-//! one value (fills), or is strided. A strided view that is contiguous along another dimension is a
-//! transpose; it goes by square tiles of [`TILE`] × [`TILE`] elements, read along the view's
-//! contiguous dimension and written along the result's, so that each cache line is read and written
-//! once. 16 f32 are one 64-byte line.
+//! Three cases, after the dimensions are merged: the inner run is contiguous (block copies),
+//! repeats one value (fills), or is strided. A strided view that is contiguous along another
+//! dimension is a transpose; it goes by square tiles of [`TILE`] × [`TILE`] elements, read along
+//! the view's contiguous dimension and written along the result's, so that each cache line is read
+//! and written once. 16 f32 are one 64-byte line.
 
 use super::map::{Cost, for_each_chunk};
 use super::recycle;

@@ -1,11 +1,11 @@
 //! Recycled buffers: a vector that a tensor gives up serves the next one of its size.
 //!
-//! A fresh large vector costs a page fault for every 4 KiB that is written to it, which is more than
-//! many an operation on it. So the vectors of dropped tensors wait in a pool per element type, keyed
-//! by capacity, under one byte budget; when it is passed, the pool that gives is emptied, smallest
-//! gain first lost. A taken vector is initialised but its values mean nothing: the memory is either
-//! recycled or comes zeroed from the system, where untouched pages cost nothing. Kernels therefore
-//! write into plain `&mut [T]`, and no code of this crate is unsafe.
+//! A fresh large vector costs a page fault for every 4 KiB that is written to it, which is more
+//! than many an operation on it. So the vectors of dropped tensors wait in a pool per element type,
+//! keyed by capacity, under one byte budget; when it is passed, the pool that gives is emptied,
+//! smallest gain first lost. A taken vector is initialised but its values mean nothing: the memory
+//! is either recycled or comes zeroed from the system, where untouched pages cost nothing. Kernels
+//! therefore write into plain `&mut [T]`, and no code of this crate is unsafe.
 
 use crate::{F8E4M3, bf16, f16};
 use std::collections::BTreeMap;

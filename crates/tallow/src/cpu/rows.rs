@@ -13,7 +13,8 @@ pub trait RowKernel<A, O>: Copy + Sync {
     fn run<S: Simd>(self, simd: S, src: &[A], dst: &mut [O], scratch: &mut [f32]);
 }
 
-/// Runs a kernel on each row of `src`, whose last dimension is not empty; `out` has as many elements.
+/// Runs a kernel on each row of `src`, whose last dimension is not empty; `out` has as many
+/// elements.
 pub fn for_each_row<A: WithDType, O: WithDType>(
     src: View<'_, A>,
     out: &mut [O],
@@ -53,7 +54,13 @@ fn run<A: WithDType, O: WithDType>(
     let rows = tallow_threads::chunk_len(out.len() / out_len, rows_min);
     tallow_threads::parallel_chunks_mut(out, rows * out_len, |chunk, dst| {
         let src = &data[chunk * rows * len..][..dst.len() / out_len * len];
-        tallow_simd::dispatch(Rows { src, dst, len, out_len, f });
+        tallow_simd::dispatch(Rows {
+            src,
+            dst,
+            len,
+            out_len,
+            f,
+        });
     });
 }
 
@@ -69,7 +76,13 @@ impl<A: WithDType, O: WithDType, F: RowKernel<A, O>> Kernel for Rows<'_, A, O, F
     type Output = ();
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        let Self { src, dst, len, out_len, f } = self;
+        let Self {
+            src,
+            dst,
+            len,
+            out_len,
+            f,
+        } = self;
         let mut scratch = recycle::take::<f32>(len);
         for (src, dst) in src.chunks_exact(len).zip(dst.chunks_exact_mut(out_len)) {
             f.run(simd, src, dst, &mut scratch);

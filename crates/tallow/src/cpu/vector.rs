@@ -23,7 +23,10 @@ pub trait VectorFloat: WithDType {
 }
 
 macro_rules! vector_float {
-    ($ty:ty, $load:ident, $load_partial:ident, $store:ident, $store_partial:ident, $widen:expr, $narrow:expr) => {
+    (
+        $ty:ty, $load:ident, $load_partial:ident, $store:ident, $store_partial:ident,
+        $widen:expr, $narrow:expr
+    ) => {
         impl VectorFloat for $ty {
             #[inline(always)]
             fn load<S: Simd>(simd: S, from: &[Self]) -> S::F32 {
@@ -139,4 +142,16 @@ pub fn map_vector<S: Simd, A: VectorFloat, O: VectorFloat>(
     if !dst_rest.is_empty() {
         O::store_partial(simd, f(A::load_partial(simd, &src[whole..])), dst_rest);
     }
+}
+
+/// The elements as f32; both slices have the same length.
+#[inline(always)]
+pub fn widen_run<S: Simd, T: VectorFloat>(simd: S, src: &[T], dst: &mut [f32]) {
+    map_vector(
+        simd,
+        src,
+        dst,
+        #[inline(always)]
+        |x| x,
+    );
 }

@@ -1,9 +1,10 @@
 //! The strided walk: the dimensions of N views over one shape, merged, and cut into inner runs.
 //!
-//! Dimensions of size 1 are dropped; neighbours that every view walks with one stride become one. So
-//! a contiguous operand is a single run whatever its rank, and a row vector broadcast over a matrix
-//! is a run a row. The result of an operation is always contiguous: its elements are numbered, and a
-//! walk visits any range of those numbers, which is how a range is given to a thread.
+//! Dimensions of size 1 are dropped; neighbours that every view walks with one stride become one.
+//! So a contiguous operand is a single run whatever its rank, and a row vector broadcast over a
+//! matrix is a run a row. The result of an operation is always contiguous: its elements are
+//! numbered, and a walk visits any range of those numbers, which is how a range is given to a
+//! thread.
 
 use smallvec::SmallVec;
 use std::ops::Range;

@@ -59,16 +59,29 @@ impl Array {
         if self.dims == rhs.dims {
             let pairs = self.data.iter().zip(&rhs.data);
             let data = pairs.map(|(&a, &b)| f(a, b)).collect();
-            return Self { dims: self.dims.clone(), data };
+            return Self {
+                dims: self.dims.clone(),
+                data,
+            };
         }
         let rank = self.dims.len().max(rhs.dims.len());
         let size = |array: &Self, dim: usize| {
-            (dim + array.dims.len()).checked_sub(rank).map_or(1, |dim| array.dims[dim])
+            (dim + array.dims.len())
+                .checked_sub(rank)
+                .map_or(1, |dim| array.dims[dim])
         };
         let dims: Vec<usize> = (0..rank)
-            .map(|dim| if size(self, dim) == 1 { size(rhs, dim) } else { size(self, dim) })
+            .map(|dim| {
+                if size(self, dim) == 1 {
+                    size(rhs, dim)
+                } else {
+                    size(self, dim)
+                }
+            })
             .collect();
-        Self::from_fn(&dims, |index| f(self.at_broadcast(index), rhs.at_broadcast(index)))
+        Self::from_fn(&dims, |index| {
+            f(self.at_broadcast(index), rhs.at_broadcast(index))
+        })
     }
 
     /// Each element mapped.
@@ -87,7 +100,8 @@ impl Array {
     /// A contiguous tensor of these elements.
     pub fn to_tensor(&self, dtype: DType) -> Result<Tensor> {
         crate::with_dtype!(dtype, "to_tensor", T in all => {
-            let data: Vec<T> = self.data.iter().map(|&value| <T as WithDType>::from_f64(value)).collect();
+            let data = self.data.iter().map(|&value| <T as WithDType>::from_f64(value));
+            let data: Vec<T> = data.collect();
             Tensor::from_vec(data, self.dims.clone(), &Device::Cpu)
         })
     }
@@ -112,6 +126,8 @@ impl Array {
 
 /// The nearest value that the dtype holds. Dtypes that only store are left alone.
 pub(super) fn round_to(value: f64, dtype: DType) -> f64 {
-    crate::with_dtype!(dtype, "round_to", T in all => Ok::<_, crate::Error>(WithDType::to_f64(<T as WithDType>::from_f64(value))))
-        .unwrap_or(value)
+    crate::with_dtype!(dtype, "round_to", T in all => {
+        Ok::<_, crate::Error>(WithDType::to_f64(<T as WithDType>::from_f64(value)))
+    })
+    .unwrap_or(value)
 }

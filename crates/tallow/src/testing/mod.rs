@@ -1,11 +1,11 @@
 //! The conformance harness: every operation against a naive f64 reference.
 //!
 //! An op folder's `cases.rs` gives [`Case`]s: operand shapes and values, how to run the operation,
-//! and the reference over plain f64 [`Array`]s. [`conformance`] runs each case for every dtype that it
-//! lists, in every [`Disguise`] of its operands (contiguous, transposed, narrowed with an offset,
-//! broadcast, two apart), at every instruction-set level of the machine, on one thread and on three.
-//! An operation in [`ops::ALL`](crate::ops::ALL) without a case, or with a dtype that no case covers,
-//! is a failure too.
+//! and the reference over plain f64 [`Array`]s. [`conformance`] runs each case for every dtype that
+//! it lists, in every [`Disguise`] of its operands (contiguous, transposed, narrowed with an
+//! offset, broadcast, two apart), at every instruction-set level of the machine, on one thread and
+//! on three. An operation in [`ops::ALL`](crate::ops::ALL) without a case, or with a dtype that no
+//! case covers, is a failure too.
 
 mod array;
 mod case;

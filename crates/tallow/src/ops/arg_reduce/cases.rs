@@ -13,7 +13,11 @@ fn reference(x: &Array, dim: usize, greatest: bool) -> Array {
         for at in 1..x.dims[dim] {
             place[dim] = at;
             let value = x.at(&place);
-            let ahead = if greatest { value > best.1 } else { value < best.1 };
+            let ahead = if greatest {
+                value > best.1
+            } else {
+                value < best.1
+            };
             if !best.1.is_nan() && (ahead || value.is_nan()) {
                 best = (at, value);
             }
@@ -50,7 +54,8 @@ pub(super) fn cases() -> Vec<Case> {
             push(dims, dim, Values::Range(0.0, 250.0), &DType::COMPUTE);
         }
         let (inf, nan) = (f64::INFINITY, f64::NAN);
-        let list = vec![1.0, nan, 3.0, nan, 1.0, 2.0, 1.0, 2.0, nan, -inf, inf, inf, 0.0, -0.0, 0.0];
+        let mut list = vec![1.0, nan, 3.0, nan, 1.0, 2.0, 1.0, 2.0, nan];
+        list.extend([-inf, inf, inf, 0.0, -0.0, 0.0]);
         let floats = &[DType::F32, DType::F64, DType::F16, DType::BF16];
         push(&[5, 3], 1, Values::List(list), floats);
     }

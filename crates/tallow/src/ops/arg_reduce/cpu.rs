@@ -1,8 +1,8 @@
 //! A row at a time, in pieces: a piece's extreme is found without branches, and only a piece that
 //! beats what was found before is searched for the place.
 
-use crate::cpu::rows::{RowKernel, for_each_row_to};
 use crate::cpu::CpuView;
+use crate::cpu::rows::{RowKernel, for_each_row_to};
 use crate::{Result, WithDType};
 use tallow_simd::Simd;
 
@@ -41,7 +41,8 @@ impl<T: WithDType, const GREATEST: bool> RowKernel<T, u32> for Extreme<GREATEST>
     fn run<S: Simd>(self, _: S, src: &[T], dst: &mut [u32], _: &mut [f32]) {
         let (mut best, mut place) = (src[0], 0);
         for (piece, start) in src.chunks(PIECE).zip((0..).step_by(PIECE)) {
-            let extreme = piece.iter().fold(piece[0], |a, b| if Self::beats(b, &a) { *b } else { a });
+            let better = |a, b: &T| if Self::beats(b, &a) { *b } else { a };
+            let extreme = piece.iter().fold(piece[0], better);
             if Self::beats(&extreme, &best) {
                 best = extreme;
                 let same = |value: &T| *value == extreme || (is_nan(value) && is_nan(&extreme));

@@ -16,8 +16,14 @@ use crate::{CpuStorage, DType, Error, Result, Shape, Tensor};
 pub const FAMILY: Family = Family {
     name: "arg_reduce",
     ops: &[
-        OpInfo { name: "argmax", dtypes: &DType::COMPUTE },
-        OpInfo { name: "argmin", dtypes: &DType::COMPUTE },
+        OpInfo {
+            name: "argmax",
+            dtypes: &DType::COMPUTE,
+        },
+        OpInfo {
+            name: "argmin",
+            dtypes: &DType::COMPUTE,
+        },
     ],
     cases: cases::cases,
 };
@@ -53,7 +59,8 @@ fn arg_reduce<D: Dim>(x: &Tensor, dim: D, greatest: bool) -> Result<Tensor> {
 
 /// Reductions to an index.
 impl Tensor {
-    /// The index of the greatest element along a dimension, which disappears. Errors if it is empty.
+    /// The index of the greatest element along a dimension, which disappears. Errors if it is
+    /// empty.
     ///
     /// ```
     /// use tallow::{D, Device, Tensor};

@@ -31,7 +31,8 @@ fn reference(inputs: &[Array], options: AttentionOptions) -> Array {
     }
 }
 
-/// The weights of one query, before they are divided by their sum; 0 for a key that it does not see.
+/// The weights of one query, before they are divided by their sum; 0 for a key that it does not
+/// see.
 fn weights(
     inputs: &[Array],
     options: AttentionOptions,
@@ -114,10 +115,10 @@ pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for ([batch, heads, kv_heads, q_len, kv_len, head_dim], options) in shapes {
         let values = || Values::Range(-2.0, 2.0);
-        // An f32 score of head_dim products, each at most 2 · 2 · 0.4, is rounded head_dim times by up to
-        // half a unit of 1.6 · head_dim: a random walk of 0.8 · head_dim^1.5, which the exponential
-        // passes on as a relative error of the weights. The narrow types compute in f32 too: there
-        // the final rounding covers it.
+        // An f32 score of head_dim products, each at most 2 · 2 · 0.4, is rounded head_dim times by
+        // up to half a unit of 1.6 · head_dim: a random walk of 0.8 · head_dim^1.5, which the
+        // exponential passes on as a relative error of the weights. The narrow types compute in f32
+        // too: there the final rounding covers it.
         let exact = Tolerance::units(2.0, 4.0 + 0.8 * (head_dim as f64).powf(1.5));
         let narrow = Tolerance::units(2.0, 2.0);
         let mut push = |kv_dtype: Option<DType>, dtypes: &'static [DType], run: RunWith| {

@@ -1,18 +1,19 @@
 //! Streaming attention on the CPU.
 //!
-//! A task is one key/value head of one batch index and a block of its queries: the rows of the block
-//! are all (head of the group, position) pairs. Few queries (decoding) leave few such tasks, so there
-//! the keys are cut into spans too, each with its own running softmax; the spans are merged at the
-//! end. Spans and blocks depend on the shapes alone, so the result is the same for any number of
-//! threads.
+//! A task is one key/value head of one batch index and a block of its queries: the rows of the
+//! block are all (head of the group, position) pairs. Few queries (decoding) leave few such tasks,
+//! so there the keys are cut into spans too, each with its own running softmax; the spans are
+//! merged at the end. Spans and blocks depend on the shapes alone, so the result is the same for
+//! any number of threads.
 //!
-//! A task walks its keys in tiles of [`TILE`]: widens kᵀ `[head_dim, TILE]` and v `[TILE, width]` into
-//! f32 scratch, multiplies, masks, updates maximum and sum, multiplies again. A task's result is
-//! `[rows, width]` sums and, a row, the maximum and the sum of weights; [`merge`] makes the output.
+//! A task walks its keys in tiles of [`TILE`]: widens kᵀ `[head_dim, TILE]` and v `[TILE, width]`
+//! into f32 scratch, multiplies, masks, updates maximum and sum, multiplies again. A task's result
+//! is `[rows, width]` sums and, a row, the maximum and the sum of weights; [`merge`] makes the
+//! output.
 
 use super::super::tile_product::{Product, width_of};
 use super::AttentionOptions;
-use crate::cpu::vector::VectorFloat;
+use crate::cpu::vector::{VectorFloat, widen_run};
 use crate::cpu::{CpuView, View, recycle};
 use crate::{CpuStorage, Result};
 use std::ops::Range;
@@ -240,13 +241,16 @@ impl<Q: VectorFloat, K: VectorFloat> Kernel for Task<'_, Q, K> {
             scores: recycle::take(rows * TILE),
         };
         load_queries(
+            simd,
             q,
             &plan,
-            (batch, kv_head),
-            &positions,
-            options.scale,
+            (batch, kv_head, positions.start),
             &mut scratch.q,
         );
+        scratch
+            .q
+            .iter_mut()
+            .for_each(|value| *value *= options.scale);
         scratch.v.fill(0.0);
         let (sums, state) = partial.split_at_mut(rows * width);
         let (maxima, weights) = state.split_at_mut(rows);
@@ -262,8 +266,8 @@ impl<Q: VectorFloat, K: VectorFloat> Kernel for Task<'_, Q, K> {
             let end = keys.end.min(page.first + page.len);
             for tile in (start..end.max(start)).step_by(TILE) {
                 let tile = tile..(tile + TILE).min(end);
-                load_keys(page, (batch, kv_head), &tile, &mut scratch.k);
-                load_values(page, (batch, kv_head), &tile, width, &mut scratch.v);
+                load_keys(simd, page, (batch, kv_head), &tile, &mut scratch.k);
+                load_values(simd, page, (batch, kv_head), &tile, width, &mut scratch.v);
                 let product = Product {
                     lhs: &scratch.q,
                     rhs: &scratch.k,
@@ -300,63 +304,86 @@ impl<Q: VectorFloat, K: VectorFloat> Kernel for Task<'_, Q, K> {
 
 /// Rows (position, head of the group), widened and scaled. Rows behind the last position are zeros.
 #[inline(always)]
-fn load_queries<Q: VectorFloat>(
+fn load_queries<S: Simd, Q: VectorFloat>(
+    simd: S,
     q: View<'_, Q>,
     plan: &Plan,
-    (batch, kv_head): (usize, usize),
-    positions: &Range<usize>,
-    scale: f32,
+    (batch, kv_head, first): (usize, usize, usize),
     out: &mut [f32],
 ) {
     out.fill(0.0);
     for (row, out) in out.chunks_exact_mut(plan.head_dim).enumerate() {
-        let (position, head) = (
-            positions.start + row / plan.group,
-            kv_head * plan.group + row % plan.group,
-        );
-        if position >= positions.end {
+        let position = first + row / plan.group;
+        let head = kv_head * plan.group + row % plan.group;
+        if position >= plan.q_len {
             return;
         }
         let start = batch * q.strides[0] + head * q.strides[1] + position * q.strides[2];
-        for (feature, out) in out.iter_mut().enumerate() {
-            *out = q.data[start + feature * q.strides[3]].widen() * scale;
-        }
+        load_run(simd, &q.data[start..], q.strides[3], out);
+    }
+}
+
+/// Elements `stride` apart, as f32.
+#[inline(always)]
+fn load_run<S: Simd, T: VectorFloat>(simd: S, from: &[T], stride: usize, out: &mut [f32]) {
+    if stride == 1 {
+        return widen_run(simd, &from[..out.len()], out);
+    }
+    for (at, out) in out.iter_mut().enumerate() {
+        *out = from[at * stride].widen();
     }
 }
 
 /// kᵀ of a tile. Columns behind the tile's end are zeros, which keeps them finite until masked.
 #[inline(always)]
-fn load_keys<K: VectorFloat>(
+fn load_keys<S: Simd, K: VectorFloat>(
+    simd: S,
     page: &Page<'_, K>,
     (batch, kv_head): (usize, usize),
     tile: &Range<usize>,
     out: &mut [f32],
 ) {
-    let k = page.k;
+    let (k, len) = (page.k, tile.len());
     let start =
         batch * k.strides[0] + kv_head * k.strides[1] + (tile.start - page.first) * k.strides[2];
-    let len = tile.len();
-    for (feature, out) in out.chunks_exact_mut(TILE).enumerate() {
-        let from = &k.data[start + feature * k.strides[3]..];
-        let (inside, outside) = out.split_at_mut(len);
-        if k.strides[2] == 1 {
-            inside
-                .iter_mut()
-                .zip(from)
-                .for_each(|(out, key)| *out = key.widen());
-        } else {
-            inside
-                .iter_mut()
-                .enumerate()
-                .for_each(|(at, out)| *out = from[at * k.strides[2]].widen());
+    if k.strides[2] == 1 {
+        for (feature, out) in out.chunks_exact_mut(TILE).enumerate() {
+            load_run(
+                simd,
+                &k.data[start + feature * k.strides[3]..],
+                1,
+                &mut out[..len],
+            );
+            out[len..].fill(0.0);
         }
-        outside.fill(0.0);
+        return;
     }
+    // Key by key: each is read once, in order, and spread over the columns.
+    let mut key = [0.0; 64];
+    for at in 0..len {
+        let from = &k.data[start + at * k.strides[2]..];
+        for (feature, out) in out.chunks_mut(TILE * key.len()).enumerate() {
+            let key = &mut key[..out.len() / TILE];
+            load_run(
+                simd,
+                &from[feature * 64 * k.strides[3]..],
+                k.strides[3],
+                key,
+            );
+            out.chunks_exact_mut(TILE)
+                .zip(key)
+                .for_each(|(out, value)| out[at] = *value);
+        }
+    }
+    out.chunks_exact_mut(TILE)
+        .for_each(|out| out[len..].fill(0.0));
 }
 
-/// v of a tile. Rows behind the tile's end are zeros: their weight is 0, and 0 times them must be 0.
+/// v of a tile. Rows behind the tile's end are zeros: their weight is 0, and 0 times them must be
+/// 0.
 #[inline(always)]
-fn load_values<K: VectorFloat>(
+fn load_values<S: Simd, K: VectorFloat>(
+    simd: S,
     page: &Page<'_, K>,
     (batch, kv_head): (usize, usize),
     tile: &Range<usize>,
@@ -369,19 +396,9 @@ fn load_values<K: VectorFloat>(
         batch * v.strides[0] + kv_head * v.strides[1] + (tile.start - page.first) * v.strides[2];
     for (at, out) in out.chunks_exact_mut(width).enumerate() {
         let out = &mut out[..head_dim];
-        if at >= tile.len() {
-            out.fill(0.0);
-            continue;
-        }
-        let from = &v.data[start + at * v.strides[2]..];
-        if step == 1 {
-            out.iter_mut()
-                .zip(from)
-                .for_each(|(out, value)| *out = value.widen());
-        } else {
-            out.iter_mut()
-                .enumerate()
-                .for_each(|(at, out)| *out = from[at * step].widen());
+        match at < tile.len() {
+            true => load_run(simd, &v.data[start + at * v.strides[2]..], step, out),
+            false => out.fill(0.0),
         }
     }
 }
@@ -408,8 +425,8 @@ fn soft_cap<S: Simd>(simd: S, scores: &mut [f32], cap: f32) {
     }
 }
 
-/// Turns scores into weights against the running maximum, and gives the factor by which earlier sums
-/// shrink.
+/// Turns scores into weights against the running maximum, and gives the factor by which earlier
+/// sums shrink.
 #[inline(always)]
 fn weigh<S: Simd>(simd: S, scores: &mut [f32], maximum: &mut f32, weight: &mut f32) -> f32 {
     let mut greatest = simd.splat_f32(*maximum);

@@ -1,10 +1,10 @@
 //! Scaled dot-product attention: softmax(scale · q·kᵀ) · v, head by head.
 //!
 //! q `[batch, heads, q_len, head_dim]`, k and v `[batch, kv_heads, kv_len, head_dim]`; `heads` is a
-//! multiple of `kv_heads`, and neighbouring heads share one (grouped-query attention, Ainslie et al.
-//! 2023). Keys and values may come in several pages along kv_len. The last query stands at the last
-//! key: with `causal`, query `i` sees the keys up to `kv_len − q_len + i`; with a window, only the last
-//! `window` of these. A query that sees no key gives zeros.
+//! multiple of `kv_heads`, and neighbouring heads share one (grouped-query attention, Ainslie et
+//! al. 2023). Keys and values may come in several pages along kv_len. The last query stands at the
+//! last key: with `causal`, query `i` sees the keys up to `kv_len − q_len + i`; with a window, only
+//! the last `window` of these. A query that sees no key gives zeros.
 //!
 //! The softmax streams over tiles of keys (Milakov and Gimelshein 2018; Dao et al. 2022): no score
 //! matrix of q_len × kv_len exists. Sums are in f32. Keys that are contiguous along kv_len (a cache
@@ -80,7 +80,8 @@ impl Op for Attention {
             if !fits || !grouped || v.dims4()? != (batch, kv_heads, k_len, head_dim) {
                 let (q, k, v) = (q.shape(), k.shape(), v.shape());
                 bail!(
-                    "attention: shapes do not fit: q {q:?}, k {k:?}, v {v:?}; wants heads a multiple of kv heads, the rest equal"
+                    "attention: shapes do not fit: q {q:?}, k {k:?}, v {v:?}; \
+                     wants heads a multiple of kv heads, the rest equal"
                 );
             }
             let (lhs, op) = (q.dtype(), "attention");
@@ -124,8 +125,8 @@ pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor, options: AttentionOptions) 
     apply(&Attention(options), &[q, k, v])
 }
 
-/// [`attention`] over pages of keys and values, in the order of their positions. Pages may differ in
-/// length.
+/// [`attention`] over pages of keys and values, in the order of their positions. Pages may differ
+/// in length.
 pub fn attention_paged(
     q: &Tensor,
     pages: &[(Tensor, Tensor)],

@@ -7,8 +7,8 @@
 //! nearest gives what the number itself would (Boldo and Melquiond 2008), because f32 has more than
 //! two bits more than any narrow type.
 
-use crate::rounding::round_to_odd;
 use crate::cpu::vector::map_vector;
+use crate::rounding::round_to_odd;
 use crate::{F8E4M3, WithDType, bf16, f16};
 use tallow_simd::Simd;
 

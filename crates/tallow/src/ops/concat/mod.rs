@@ -264,7 +264,10 @@ mod tests {
         assert!(x.slice_set(&matrix(1, 3), 0, usize::MAX).is_err());
         assert!(x.slice_set(&matrix(1, 2), 0, 0).is_err());
         assert!(x.slice_set(&matrix(1, 3), 2, 0).is_err());
-        assert!(x.slice_assign(&[0..1], &matrix(1, 3)).is_err());
+        assert!(
+            x.slice_assign(std::slice::from_ref(&(0..1)), &matrix(1, 3))
+                .is_err()
+        );
         assert!(x.slice_assign(&[0..3, 0..3], &matrix(3, 3)).is_err());
     }
 

@@ -1,5 +1,6 @@
 //! Indexes are checked and widened once; then slices are copied as runs, elements one by one.
 
+use crate::cpu::integer::Integer;
 use crate::cpu::map::Cost;
 use crate::cpu::walk::Walk;
 use crate::cpu::{CpuView, View};
@@ -14,7 +15,7 @@ pub(super) fn ids(view: CpuView<'_>, size: usize, op: &'static str) -> Result<Ve
     crate::with_dtype!(dtype, op, T in [U8: u8, U32: u32, I16: i16, I32: i32, I64: i64] => {
         let view = view.typed::<T>()?;
         let check = |offset: usize| {
-            let id = i64::from(view.data[offset]);
+            let id = view.data[offset].widen();
             let padding = match dtype {
                 DType::U32 => id == i64::from(u32::MAX),
                 DType::I64 => id == i64::MAX,

@@ -1,8 +1,8 @@
 //! Reading by index: whole slices ([`Tensor::index_select`]) and single elements
 //! ([`Tensor::gather`]).
 //!
-//! Indexes are u8, u32, i16, i32 or i64, and have to be inside the dimension: a negative or too large
-//! one is an error. The greatest u32 and the greatest i64 are padding: they read as zeros.
+//! Indexes are u8, u32, i16, i32 or i64, and have to be inside the dimension: a negative or too
+//! large one is an error. The greatest u32 and the greatest i64 are padding: they read as zeros.
 
 mod cases;
 mod cpu;
@@ -17,8 +17,14 @@ use crate::{CpuStorage, DType, Error, Result, Shape, Tensor, bail};
 pub const FAMILY: Family = Family {
     name: "index",
     ops: &[
-        OpInfo { name: "index_select", dtypes: &DType::COMPUTE },
-        OpInfo { name: "gather", dtypes: &DType::COMPUTE },
+        OpInfo {
+            name: "index_select",
+            dtypes: &DType::COMPUTE,
+        },
+        OpInfo {
+            name: "gather",
+            dtypes: &DType::COMPUTE,
+        },
     ],
     cases: cases::cases,
 };
@@ -70,7 +76,11 @@ impl Op for Gather {
         let larger = |dim: usize| dim != self.dim && ids.dims()[dim] > source.dims()[dim];
         if ids.rank() != source.rank() || (0..ids.rank()).any(larger) {
             let (lhs, rhs) = (source.shape().clone(), ids.shape().clone());
-            return Err(Error::ShapeMismatchBinaryOp { lhs, rhs, op: self.name() });
+            return Err(Error::ShapeMismatchBinaryOp {
+                lhs,
+                rhs,
+                op: self.name(),
+            });
         }
         Ok((ids.shape().clone(), source.dtype()))
     }
@@ -100,8 +110,8 @@ impl Tensor {
         apply(&IndexSelect { dim }, &[self, indexes])
     }
 
-    /// The elements whose place along a dimension `indexes` names; the result has its shape, which is
-    /// nowhere larger than the source's outside that dimension.
+    /// The elements whose place along a dimension `indexes` names; the result has its shape, which
+    /// is nowhere larger than the source's outside that dimension.
     ///
     /// ```
     /// use tallow::{Device, Tensor};
@@ -132,8 +142,13 @@ mod tests {
         let cpu = &Device::Cpu;
         let x = Tensor::new(&[[1f32, 2.], [3., 4.]], cpu)?;
         let select = |ids: Tensor| x.index_select(&ids, 0);
-        let error = select(Tensor::new(&[0u32, 2], cpu)?).expect_err("2 of 2").to_string();
-        assert_eq!(error, "index_select: index 2 is out of range; the dim has 2");
+        let error = select(Tensor::new(&[0u32, 2], cpu)?)
+            .expect_err("2 of 2")
+            .to_string();
+        assert_eq!(
+            error,
+            "index_select: index 2 is out of range; the dim has 2"
+        );
         assert!(select(Tensor::new(&[-1i64], cpu)?).is_err());
         assert!(select(Tensor::new(&[255u8], cpu)?).is_err());
         assert!(select(Tensor::new(&[i32::MAX], cpu)?).is_err());
@@ -142,7 +157,10 @@ mod tests {
         assert_eq!(padded.to_vec2::<f32>()?, [[0., 0.], [3., 4.]]);
         let padded = x.gather(&Tensor::new(&[[i64::MAX], [1]], cpu)?, 1)?;
         assert_eq!(padded.to_vec2::<f32>()?, [[0.], [4.]]);
-        assert!(x.gather(&Tensor::new(&[[0u32], [0], [0]], cpu)?, 1).is_err());
+        assert!(
+            x.gather(&Tensor::new(&[[0u32], [0], [0]], cpu)?, 1)
+                .is_err()
+        );
         Ok(())
     }
 }

@@ -45,8 +45,8 @@ pub(super) fn cases() -> Vec<Case> {
         &[1, 2, 1, 2, 1, 2, 1, 2, 5],
     ] {
         let len = &dims[dims.len() - 1..];
-        // Where a row is constant, x − mean is a rounding error that 1/√eps, 316, magnifies to 3 · 316
-        // units. The narrow types compute in f32, and only their last rounding shows.
+        // Where a row is constant, x − mean is a rounding error that 1/√eps, 316, magnifies to 3 ·
+        // 316 units. The narrow types compute in f32, and only their last rounding shows.
         let wide = (&[DType::F32, DType::F64][..], Tolerance::units(6.0, 1000.0));
         let narrow = (&[DType::F16, DType::BF16][..], Tolerance::units(2.0, 1.0));
         for (dtypes, tolerance) in [wide, narrow] {

@@ -67,8 +67,9 @@ fn load<T: VectorFloat, S: Simd>(simd: S, from: &[T]) -> S::F32 {
     }
 }
 
-/// A mean with the rounding of its sum taken out: what the values are off it by is small, and its own
-/// mean has nearly all digits. Where a row is nearly constant, the variance is made of these digits.
+/// A mean with the rounding of its sum taken out: what the values are off it by is small, and its
+/// own mean has nearly all digits. Where a row is nearly constant, the variance is made of these
+/// digits.
 #[inline(always)]
 fn refined_mean<S: Simd>(simd: S, values: &[f32], mean: f32) -> f32 {
     let center = simd.splat_f32(mean);

@@ -1,11 +1,11 @@
 //! Normalisation over the last dimension, of n elements.
 //!
 //! - [`rms_norm`]: `x / √(Σ x² / n + eps) · weight` (Zhang and Sennrich 2019);
-//! - [`layer_norm`]: `(x − mean) / √(variance + eps) · weight + bias` (Ba et al. 2016), the variance
-//!   being Σ (x − mean)² / n.
+//! - [`layer_norm`]: `(x − mean) / √(variance + eps) · weight + bias` (Ba et al. 2016), the
+//!   variance being Σ (x − mean)² / n.
 //!
-//! x `[…, n]`; weight and bias `[n]`, of x's dtype. Sums are in f32, for f64 in f64; narrow types are
-//! rounded once.
+//! x `[…, n]`; weight and bias `[n]`, of x's dtype. Sums are in f32, for f64 in f64; narrow types
+//! are rounded once.
 
 mod cases;
 mod cpu;
@@ -95,14 +95,15 @@ pub fn rms_norm(x: &Tensor, weight: &Tensor, eps: f32) -> Result<Tensor> {
     )
 }
 
-/// `(x − mean) / √(variance + eps) · weight + bias`, over the last dimension. x `[…, n]`, weight and
-/// bias `[n]`.
+/// `(x − mean) / √(variance + eps) · weight + bias`, over the last dimension. x `[…, n]`, weight
+/// and bias `[n]`.
 ///
 /// ```
 /// use tallow::{Device, Tensor, ops};
 /// let x = Tensor::new(&[1f32, 3.], &Device::Cpu)?;
-/// let (weight, bias) = (Tensor::new(&[2f32, 2.], &Device::Cpu)?, Tensor::new(&[5f32, 5.], &Device::Cpu)?);
-/// assert_eq!(ops::layer_norm(&x, &weight, &bias, 0.0)?.to_vec1::<f32>()?, [3., 7.]);
+/// let (weight, bias) = (Tensor::new(&[2f32, 2.], &Device::Cpu)?, Tensor::new(&[5f32, 5.],
+/// &Device::Cpu)?); assert_eq!(ops::layer_norm(&x, &weight, &bias, 0.0)?.to_vec1::<f32>()?, [3.,
+/// 7.]);
 /// # Ok::<(), tallow::Error>(())
 /// ```
 pub fn layer_norm(x: &Tensor, weight: &Tensor, bias: &Tensor, eps: f32) -> Result<Tensor> {

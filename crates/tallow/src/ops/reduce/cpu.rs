@@ -1,11 +1,12 @@
 //! Two kernels: along rows (the reduced elements lie together) and down columns (the kept ones do).
 //!
-//! The view's dimensions are put in the order kept, reduced, and merged. Where the reduced ones become
-//! one contiguous run, each result is a row's; where the kept ones end in a contiguous run and the
-//! reduced ones are one dimension, results are columns. Any other view is copied into row order.
+//! The view's dimensions are put in the order kept, reduced, and merged. Where the reduced ones
+//! become one contiguous run, each result is a row's; where the kept ones end in a contiguous run
+//! and the reduced ones are one dimension, results are columns. Any other view is copied into row
+//! order.
 //!
-//! Long rows and tall columns are cut into blocks of [`BLOCK`] and [`BLOCK_ROWS`], whose results, in
-//! f64, are joined in order. The cuts depend on the shape alone.
+//! Long rows and tall columns are cut into blocks of [`BLOCK`] and [`BLOCK_ROWS`], whose results,
+//! in f64, are joined in order. The cuts depend on the shape alone.
 
 use super::formulas::Reducer;
 use crate::cpu::integer::Integer;
@@ -75,16 +76,24 @@ fn typed<T: Element, R: Reducer>(
     }
     let kept = || (0..x.dims.len()).filter(|dim| !reduced.contains(dim));
     let pick = |from: &[usize]| -> (Vec<usize>, Vec<usize>) {
-        (kept().map(|dim| from[dim]).collect(), reduced.iter().map(|&dim| from[dim]).collect())
+        (
+            kept().map(|dim| from[dim]).collect(),
+            reduced.iter().map(|&dim| from[dim]).collect(),
+        )
     };
-    let ((kept_dims, reduced_dims), (kept_strides, reduced_strides)) = (pick(x.dims), pick(x.strides));
+    let (kept_dims, reduced_dims) = pick(x.dims);
+    let (kept_strides, reduced_strides) = pick(x.strides);
     let kept_walk = Walk::new(&kept_dims, [&kept_strides]);
     let reduced_walk = Walk::new(&reduced_dims, [&reduced_strides]);
 
     let one_run = reduced_walk.dims.len() == 1;
     let [run_stride] = reduced_walk.inner_strides();
     if one_run && (run_stride == 1 || count == 1) {
-        let starts = View { data: x.data, dims: &kept_walk.dims, strides: &kept_walk.strides[0] };
+        let starts = View {
+            data: x.data,
+            dims: &kept_walk.dims,
+            strides: &kept_walk.strides[0],
+        };
         rows::<T, R>(x.data, starts, count, out);
         return Ok(());
     }
@@ -93,10 +102,23 @@ fn typed<T: Element, R: Reducer>(
         columns::<T, R>(x.data, &kept_walk, (count, run_stride), out);
         return Ok(());
     }
-    let (dims, strides) = ([kept_dims, reduced_dims].concat(), [kept_strides, reduced_strides].concat());
+    let dims = [kept_dims, reduced_dims].concat();
+    let strides = [kept_strides, reduced_strides].concat();
     let mut packed = recycle::take(x.count());
-    copy::copy(View { data: x.data, dims: &dims, strides: &strides }, &mut packed);
-    rows::<T, R>(&packed, View { data: &packed, dims: &[out.len()], strides: &[count] }, count, out);
+    copy::copy(
+        View {
+            data: x.data,
+            dims: &dims,
+            strides: &strides,
+        },
+        &mut packed,
+    );
+    let starts = View {
+        data: &packed,
+        dims: &[out.len()],
+        strides: &[count],
+    };
+    rows::<T, R>(&packed, starts, count, out);
     recycle::give(packed);
     Ok(())
 }
@@ -112,7 +134,7 @@ fn rows<T: Element, R: Reducer>(data: &[T], starts: View<'_, T>, len: usize, out
                 let row = &row[..row.len().min(BLOCK)];
                 partial[0] = tallow_simd::dispatch(Row::<T, R>(row, PhantomData));
             });
-            *out = T::finish(partials.into_iter().reduce(T::join::<R>).unwrap_or(T::identity::<R>()));
+            *out = T::finish(partials.into_iter().fold(T::identity::<R>(), T::join::<R>));
         }
         return;
     }
@@ -120,7 +142,13 @@ fn rows<T: Element, R: Reducer>(data: &[T], starts: View<'_, T>, len: usize, out
     let rows = tallow_threads::chunk_len(out.len(), (Cost::Light.min_chunk() / len).max(1));
     tallow_threads::parallel_chunks_mut(out, rows, |chunk, out| {
         let starts = &starts[chunk * rows..][..out.len()];
-        tallow_simd::dispatch(Rows::<T, R> { data, starts, len, out, reducer: PhantomData });
+        tallow_simd::dispatch(Rows::<T, R> {
+            data,
+            starts,
+            len,
+            out,
+            reducer: PhantomData,
+        });
     });
 }
 
@@ -161,22 +189,35 @@ fn columns<T: Element, R: Reducer>(
 ) {
     let width = kept.inner_len();
     let outer = kept.dims.len() - 1;
-    let starts = View { data, dims: &kept.dims[..outer], strides: &kept.strides[0][..outer] };
+    let starts = View {
+        data,
+        dims: &kept.dims[..outer],
+        strides: &kept.strides[0][..outer],
+    };
     let (row_blocks, column_blocks) = (count.div_ceil(BLOCK_ROWS), width.div_ceil(BLOCK_COLUMNS));
-    let mut partials =
-        recycle::take::<T::Partial>(row_blocks * column_blocks * BLOCK_COLUMNS);
+    let mut partials = recycle::take::<T::Partial>(row_blocks * column_blocks * BLOCK_COLUMNS);
     for (start, out) in starts.offsets().zip(out.chunks_exact_mut(width)) {
         tallow_threads::parallel_chunks_mut(&mut partials, BLOCK_COLUMNS, |task, columns| {
-            let (row, column) = (task / column_blocks * BLOCK_ROWS, task % column_blocks * BLOCK_COLUMNS);
+            let row = task / column_blocks * BLOCK_ROWS;
+            let column = task % column_blocks * BLOCK_COLUMNS;
             let columns = &mut columns[..BLOCK_COLUMNS.min(width - column)];
             let data = &data[start + row * stride + column..];
             let rows = BLOCK_ROWS.min(count - row);
-            tallow_simd::dispatch(Columns::<T, R> { data, rows, stride, columns, reducer: PhantomData });
+            let reducer = PhantomData;
+            tallow_simd::dispatch(Columns::<T, R> {
+                data,
+                rows,
+                stride,
+                columns,
+                reducer,
+            });
         });
         for (column, out) in out.iter_mut().enumerate() {
             let (block, within) = (column / BLOCK_COLUMNS, column % BLOCK_COLUMNS);
-            let partial = |row: usize| partials[(row * column_blocks + block) * BLOCK_COLUMNS + within];
-            *out = T::finish((1..row_blocks).fold(partial(0), |a, row| T::join::<R>(a, partial(row))));
+            let first = block * BLOCK_COLUMNS + within;
+            let partial = |row: usize| partials[row * column_blocks * BLOCK_COLUMNS + first];
+            let join = |a, row| T::join::<R>(a, partial(row));
+            *out = T::finish((1..row_blocks).fold(partial(0), join));
         }
     }
     recycle::give(partials);
@@ -194,7 +235,13 @@ impl<T: Element, R: Reducer> Kernel for Columns<'_, T, R> {
     type Output = ();
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        let Self { data, rows, stride, columns, .. } = self;
+        let Self {
+            data,
+            rows,
+            stride,
+            columns,
+            ..
+        } = self;
         let width = columns.len();
         let rows = (0..rows).map(|row| &data[row * stride..][..width]);
         T::rows::<R, S>(simd, rows, columns);
@@ -247,7 +294,8 @@ macro_rules! vector_element {
                 for row in rows {
                     for (sum, part) in sums.chunks_mut(lanes).zip(row.chunks(lanes)) {
                         if part.len() == lanes {
-                            let joined = R::vector(simd, simd.load_f32(sum), <$ty>::load(simd, part));
+                            let value = <$ty>::load(simd, part);
+                            let joined = R::vector(simd, simd.load_f32(sum), value);
                             simd.store_f32(joined, sum);
                         } else {
                             let joined = R::vector(
@@ -281,7 +329,9 @@ impl Element for f64 {
     fn row<R: Reducer, S: Simd>(_: S, row: &[f64]) -> f64 {
         let mut sums = [R::IDENTITY; 16];
         for block in row.chunks(16) {
-            sums.iter_mut().zip(block).for_each(|(sum, value)| *sum = R::double(*sum, *value));
+            sums.iter_mut()
+                .zip(block)
+                .for_each(|(sum, value)| *sum = R::double(*sum, *value));
         }
         sums.into_iter().fold(R::IDENTITY, R::double)
     }
@@ -293,7 +343,10 @@ impl Element for f64 {
     ) {
         columns.fill(R::IDENTITY);
         for row in rows {
-            columns.iter_mut().zip(row).for_each(|(sum, value)| *sum = R::double(*sum, *value));
+            columns
+                .iter_mut()
+                .zip(row)
+                .for_each(|(sum, value)| *sum = R::double(*sum, *value));
         }
     }
 }

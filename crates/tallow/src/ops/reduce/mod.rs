@@ -1,9 +1,9 @@
 //! Reductions over any dimensions: sum, greatest, least, and the mean that follows from the sum.
 //!
 //! Narrow floats and f32 accumulate in f32, in blocks whose results add up in f64; f64 in f64. NaN
-//! propagates from any place. Integer sums wrap. A sum over nothing is 0; a maximum over nothing is an
-//! error, and so is a mean of integers, which has no exact answer in their dtype. How elements are
-//! grouped depends on the shape alone, so the result is the same for any number of threads.
+//! propagates from any place. Integer sums wrap. A sum over nothing is 0; a maximum over nothing is
+//! an error, and so is a mean of integers, which has no exact answer in their dtype. How elements
+//! are grouped depends on the shape alone, so the result is the same for any number of threads.
 
 mod cases;
 mod cpu;
@@ -20,10 +20,22 @@ use formulas::{Max, Min, Reducer, Sum};
 pub const FAMILY: Family = Family {
     name: "reduce",
     ops: &[
-        OpInfo { name: "sum", dtypes: &DType::COMPUTE },
-        OpInfo { name: "max", dtypes: &DType::COMPUTE },
-        OpInfo { name: "min", dtypes: &DType::COMPUTE },
-        OpInfo { name: "mean", dtypes: &DType::FLOATS },
+        OpInfo {
+            name: "sum",
+            dtypes: &DType::COMPUTE,
+        },
+        OpInfo {
+            name: "max",
+            dtypes: &DType::COMPUTE,
+        },
+        OpInfo {
+            name: "min",
+            dtypes: &DType::COMPUTE,
+        },
+        OpInfo {
+            name: "mean",
+            dtypes: &DType::FLOATS,
+        },
     ],
     cases: cases::cases,
 };
@@ -54,8 +66,10 @@ fn reduce(x: &Tensor, reducer: impl Reducer, dims: Vec<usize>) -> Result<Tensor>
 
 /// The tensor without these dimensions, which have size 1.
 fn without(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
-    let kept: Vec<usize> =
-        (0..x.rank()).filter(|dim| !dims.contains(dim)).map(|dim| x.dims()[dim]).collect();
+    let kept: Vec<usize> = (0..x.rank())
+        .filter(|dim| !dims.contains(dim))
+        .map(|dim| x.dims()[dim])
+        .collect();
     x.reshape(kept)
 }
 
@@ -168,9 +182,17 @@ mod tests {
     #[test]
     fn long_sums_keep_their_digits() -> Result<()> {
         let ones = |count: usize, dtype| Tensor::ones(count, dtype, &Device::Cpu);
-        assert_eq!(ones(20_000_000, DType::F32)?.sum_all()?.to_scalar::<f32>()?, 2e7);
+        assert_eq!(
+            ones(20_000_000, DType::F32)?
+                .sum_all()?
+                .to_scalar::<f32>()?,
+            2e7
+        );
         let narrow = ones(4096, DType::F16)?;
-        assert_eq!(narrow.sum_all()?.to_scalar::<crate::f16>()?.to_f32(), 4096.0);
+        assert_eq!(
+            narrow.sum_all()?.to_scalar::<crate::f16>()?.to_f32(),
+            4096.0
+        );
         assert_eq!(narrow.mean_all()?.to_scalar::<crate::f16>()?.to_f32(), 1.0);
         let many = ones(100_000, DType::F16)?;
         assert_eq!(many.mean_all()?.to_scalar::<crate::f16>()?.to_f32(), 1.0);

@@ -3,8 +3,8 @@
 //!
 //! x `[batch, heads, len, head_dim]`, cos and sin `[len, head_dim / 2]` (or `[batch, len, …]`).
 //! A pair (a, b) becomes (a·cos − b·sin, a·sin + b·cos). [`rope`] pairs feature `i` with
-//! `i + head_dim / 2` (GPT-NeoX, safetensors of the Llama family); [`rope_i`] pairs neighbours `2i` and
-//! `2i + 1` (the original Llama order, GGUF).
+//! `i + head_dim / 2` (GPT-NeoX, safetensors of the Llama family); [`rope_i`] pairs neighbours `2i`
+//! and `2i + 1` (the original Llama order, GGUF).
 
 mod cases;
 mod cpu;
@@ -59,7 +59,7 @@ impl Op for Rope {
             if !fits {
                 let (x, table) = (x.shape(), table.shape());
                 bail!(
-                    "{op}: x {x:?} wants cos and sin of [{len} or more, {head_dim} / 2], got {table:?}"
+                    "{op}: x {x:?} wants cos, sin of [{len} or more, {head_dim} / 2], got {table:?}"
                 );
             }
             if table.dtype() != x.dtype() {
@@ -82,7 +82,9 @@ impl Op for Rope {
 
     fn cpu(&self, inputs: &[CpuView<'_>], out: &mut CpuStorage) -> Result<()> {
         let types = (self.name(), inputs[0].dtype());
-        crate::with_dtype!(types.1, types.0, T in [F32: f32, F64: f64, F16: crate::f16, BF16: crate::bf16] => {
+        crate::with_dtype!(types.1, types.0, T in [
+            F32: f32, F64: f64, F16: crate::f16, BF16: crate::bf16,
+        ] => {
             let tables = cpu::Tables::new(inputs[1].typed::<T>()?, inputs[2].typed::<T>()?);
             cpu::rope(inputs[0].typed::<T>()?, tables, self.0, out.as_mut_slice()?);
             Ok(())
@@ -97,8 +99,9 @@ impl Op for Rope {
 /// ```
 /// use tallow::{Device, Tensor, ops};
 /// let x = Tensor::new(&[1f32, 0., 0., 1.], &Device::Cpu)?.reshape((1, 1, 1, 4))?;
-/// let (cos, sin) = (Tensor::new(&[[0f32, 1.]], &Device::Cpu)?, Tensor::new(&[[1f32, 0.]], &Device::Cpu)?);
-/// assert_eq!(ops::rope(&x, &cos, &sin)?.flatten_all()?.to_vec1::<f32>()?, [0., 0., 1., 1.]);
+/// let (cos, sin) = (Tensor::new(&[[0f32, 1.]], &Device::Cpu)?, Tensor::new(&[[1f32, 0.]],
+/// &Device::Cpu)?); assert_eq!(ops::rope(&x, &cos, &sin)?.flatten_all()?.to_vec1::<f32>()?, [0.,
+/// 0., 1., 1.]);
 /// # Ok::<(), tallow::Error>(())
 /// ```
 pub fn rope(x: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {

@@ -33,8 +33,8 @@ pub(super) fn cases() -> Vec<Case> {
             inputs: vec![Input::new(dims, values)],
             run: Box::new(move |inputs| softmax(&inputs[0], dim)),
             reference: Box::new(move |inputs| reference(&inputs[0], dim)),
-            // An exponent of up to 18 in size is rounded by up to 18/2 units of 1, which the exponential
-            // makes relative; then the sum of up to 300 of them and the division.
+            // An exponent of up to 18 in size is rounded by up to 18/2 units of 1, which the
+            // exponential makes relative; then the sum of up to 300 of them and the division.
             tolerance: Tolerance::units(20.0, 0.0),
         });
     };

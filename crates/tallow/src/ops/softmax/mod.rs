@@ -1,7 +1,7 @@
 //! Softmax: eˣ, divided by its sum over one dimension.
 //!
-//! The greatest element is subtracted first, so that nothing overflows. A row of negative infinities
-//! (all masked) gives zeros; a NaN makes its row NaN. Sums are in f32, for f64 in f64.
+//! The greatest element is subtracted first, so that nothing overflows. A row of negative
+//! infinities (all masked) gives zeros; a NaN makes its row NaN. Sums are in f32, for f64 in f64.
 
 mod cases;
 mod cpu;

@@ -33,9 +33,9 @@ const ROWS: &[Row] = &[
     row("round", |x| x.round(), |x| x.round(), (-9.0, 9.0), Tolerance::EXACT),
     row("relu", |x| x.relu(), |x| if x < 0.0 { 0.0 } else { x }, (-9.0, 9.0), Tolerance::EXACT),
     row("gelu", |x| x.gelu(), gelu, (-4.0, 6.0), Tolerance::units(6.0, 4.0)),
-    row("gelu_erf", |x| x.gelu_erf(), |x| 0.5 * x * (1.0 + erf(x / 2f64.sqrt())), (-4.0, 6.0), Tolerance::units(6.0, 4.0)),
+    row("gelu_erf", |x| x.gelu_erf(), gelu_erf, (-4.0, 6.0), Tolerance::units(6.0, 4.0)),
     row("silu", |x| x.silu(), |x| x / (1.0 + (-x).exp()), (-9.0, 9.0), Tolerance::units(4.0, 0.0)),
-    row("sigmoid", |x| x.sigmoid(), |x| 1.0 / (1.0 + (-x).exp()), (-9.0, 9.0), Tolerance::units(4.0, 0.0)),
+    row("sigmoid", |x| x.sigmoid(), sigmoid, (-9.0, 9.0), Tolerance::units(4.0, 0.0)),
 ];
 
 const fn row(
@@ -64,12 +64,20 @@ fn sign(x: f64) -> f64 {
     }
 }
 
+fn sigmoid(x: f64) -> f64 {
+    1.0 / (1.0 + (-x).exp())
+}
+
+fn gelu_erf(x: f64) -> f64 {
+    0.5 * x * (1.0 + erf(x / 2f64.sqrt()))
+}
+
 fn gelu(x: f64) -> f64 {
     0.5 * x * (1.0 + ((2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x.powi(3))).tanh())
 }
 
-/// 2/√π · e^(-x²) · Σ 2ⁿ x²ⁿ⁺¹ / (1 · 3 · … · (2n+1)) (Abramowitz and Stegun 7.1.6): all terms have one
-/// sign, so nothing cancels. Beyond 6, erf is ±1 to f64.
+/// 2/√π · e^(-x²) · Σ 2ⁿ x²ⁿ⁺¹ / (1 · 3 · … · (2n+1)) (Abramowitz and Stegun 7.1.6): all terms have
+/// one sign, so nothing cancels. Beyond 6, erf is ±1 to f64.
 fn erf(x: f64) -> f64 {
     if x.is_nan() || x.abs() > 6.0 {
         return if x.is_nan() { x } else { x.signum() };

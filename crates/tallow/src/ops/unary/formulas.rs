@@ -34,7 +34,10 @@ macro_rules! dtypes {
 }
 
 macro_rules! formulas {
-    ($($method:ident $Type:ident $cost:ident, $ints:ident $integer:expr, $vector:expr, $double:expr, $doc:literal;)+) => {
+    ($(
+        $method:ident $Type:ident $cost:ident, $ints:ident $integer:expr,
+        $vector:expr, $double:expr, $doc:expr;
+    )+) => {
         $(
             #[derive(Clone, Copy)]
             pub(super) struct $Type;
@@ -88,7 +91,14 @@ fn identity(x: i64) -> i64 {
 
 formulas! {
     exp Exp Heavy, none refused, math::exp, f64::exp,
-        "e to the power of each element.\n\n```\nuse tallow::{Device, Tensor};\nlet x = Tensor::new(&[0f32, 1.], &Device::Cpu)?;\nassert_eq!(x.exp()?.to_vec1::<f32>()?, [1., std::f32::consts::E]);\n# Ok::<(), tallow::Error>(())\n```";
+        "e to the power of each element.
+
+```
+use tallow::{Device, Tensor};
+let x = Tensor::new(&[0f32, 1.], &Device::Cpu)?;
+assert_eq!(x.exp()?.to_vec1::<f32>()?, [1., std::f32::consts::E]);
+# Ok::<(), tallow::Error>(())
+```";
     log Log Heavy, none refused, math::log, f64::ln,
         "The natural logarithm; NaN below 0, negative infinity at 0.";
     sin Sin Heavy, none refused, math::sin, f64::sin, "The sine of each element, in radians.";
@@ -118,7 +128,7 @@ formulas! {
     relu Relu Light, all |x: i64| x.max(0), |s: S, x| s.max_f32(x, s.splat_f32(0.0)), relu_double,
         "max(x, 0).";
     gelu Gelu Heavy, none refused, gelu, gelu_double,
-        "x · Φ(x) by tanh: x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))) (Hendrycks and Gimpel 2016).";
+        "x · Φ(x) by tanh: x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))) (Hendrycks, Gimpel 2016).";
     gelu_erf GeluErf Heavy, none refused, gelu_erf, gelu_erf_double,
         "x · Φ(x), exact: x/2 · (1 + erf(x/√2)) (Hendrycks and Gimpel 2016).";
     silu Silu Heavy, none refused, |s: S, x| s.mul_f32(x, math::sigmoid(s, x)), silu_double,

@@ -1,11 +1,11 @@
 //! Unary functions, element by element: `y[i] = f(x[i])`.
 //!
-//! [`formulas`] is the table: each function is written once for vectors of f32 (which also serve f16,
-//! bf16 and f8e4m3: widened in registers, rounded once), once for f64, and, where integers have an
-//! exact answer, once for them. Everything else here serves all of them alike.
+//! [`formulas`] is the table: each function is written once for vectors of f32 (which also serve
+//! f16, bf16 and f8e4m3: widened in registers, rounded once), once for f64, and, where integers
+//! have an exact answer, once for them. Everything else here serves all of them alike.
 //!
-//! NaN gives NaN. Integers are refused by the functions that have no exact integer answer; where they
-//! are taken, overflow wraps (`-i64::MIN` is `i64::MIN`).
+//! NaN gives NaN. Integers are refused by the functions that have no exact integer answer; where
+//! they are taken, overflow wraps (`-i64::MIN` is `i64::MIN`).
 
 mod cases;
 mod cpu;
