@@ -1,20 +1,24 @@
 //! The general product: both sides packed into panels, tiles of the output shared out as tasks.
 //!
-//! `out[m, n] = left[m, k] · right[k, n]`, all strides. The output is cut into blocks for which
-//! both packed sides fit a bounded buffer. For each block:
+//! `out[m, n] = left[m, k] · right[k, n]`, all strides. The output is cut into blocks of bounded
+//! size and k into slices. For each block and slice:
 //!
 //! ```text
-//! region 1: pack the left and the right side     tasks: a few panels × a few hundred steps of k
+//! region 1: pack the left and the right side     tasks: a few panels
 //! region 2: for each tile of the block           tasks: tiles
-//!             for each slice of k (KC steps)       the left slice stays in the 2nd-level cache,
-//!               for each right panel               the right panel's slice in the first,
-//!                 for each left panel              and the sums in registers
-//!                   micro-kernel
+//!             for each right panel                 in the first-level cache or the second
+//!               for each left panel                in the second-level cache
+//!                 micro-kernel                     the sums in registers
 //! ```
 //!
-//! Slices of k depend on k alone, so a sum is added up in the same order for any thread count and
-//! any tile size. A stored type narrower than its accumulator is summed in a wide block and
-//! rounded by the tile's task after the last slice.
+//! Where a block is not high enough to be cut into several rows of tiles, each right panel is used
+//! by one task only, which packs it just before it uses it.
+//!
+//! Slices depend on k alone, so a sum is added up in the same order for any thread count and any
+//! tile size. A stored type narrower than its accumulator is summed in a wide block and rounded by
+//! the tile's task after the last slice.
+
+use std::ops::Range;
 
 use tallow_simd::Simd;
 use tallow_threads::{DisjointMut, num_threads, parallel_for};
@@ -26,23 +30,17 @@ use crate::pack::{Lines, pack};
 use crate::scratch::{Purpose, with_buffer};
 use crate::split::Split;
 
-/// Steps of k in one slice. A right panel of 32 f32 columns is then 32 KiB, which streams through
-/// a first-level cache of 32 to 48 KiB once for each tile, and a tile's sums are written to memory
-/// once for each 256 steps.
-const SLICE_STEPS: usize = 256;
+/// Steps of k in one slice. A tile's sums are loaded and stored once for 512 multiply-adds each; a
+/// right panel of two vectors is 64 KiB and the left side of a tile 288 KiB of f32, which a
+/// second-level cache of 512 KiB and more holds together. (On a Zen 4 with 1 MiB, 2026-11, 256
+/// steps ran at 0.97 of the speed and 1024 the same.)
+const SLICE_STEPS: usize = 512;
 
-/// Rows of a tile: a left slice of 144 × 256 f32 is 144 KiB and leaves room in a second-level
-/// cache of 512 KiB and more.
+/// Rows of a tile: see above.
 const TILE_ROWS: usize = 144;
 
-/// Most rows and columns of a block, so that wide sums take at most 16 MiB of f32.
+/// Most rows and columns of a block: a packed side takes at most 4 MiB of f32, wide sums 16 MiB.
 const BLOCK_LINES: usize = 2048;
-
-/// Most steps of k that are packed at once.
-const BLOCK_STEPS: usize = 4096;
-
-/// Most bytes of one packed side: what 2048 × 2048 f32 take.
-const BLOCK_BYTES: usize = 16 << 20;
 
 /// Tiles that each thread gets, so that one that is slow or starts late leaves its share to others
 /// and the wait for the last tile is about a sixteenth of the time.
@@ -52,8 +50,8 @@ const TILES_PER_THREAD: usize = 8;
 /// handing out a task.
 const TILE_OPERATIONS: usize = 1 << 20;
 
-/// Panels and steps in one packing task: 4 panels are up to 512 adjacent bytes.
-const PACK_PANELS: usize = 4;
+/// Panels in one packing task: some 10 to 20 µs.
+const PACK_PANELS: usize = 2;
 
 /// Where a matrix of the output starts, and the stride of its rows; columns are adjacent.
 #[derive(Clone, Copy)]
@@ -62,13 +60,12 @@ pub(crate) struct OutRows {
     pub(crate) row_stride: usize,
 }
 
-/// A rectangle of the output with a range of k, its panels, and its cut into tiles and slices.
+/// A rectangle of the output with a slice of k, its panels, and its cut into tiles.
 struct Block {
     /// First row and first column in the output.
     origin: (usize, usize),
-    /// First step of k.
-    first_step: usize,
-    steps: usize,
+    /// The slice of k.
+    slice: Range<usize>,
     /// Rows, cut into left panels.
     rows: Split,
     row_count: usize,
@@ -76,32 +73,40 @@ struct Block {
     /// Columns of a right panel, all but the last.
     panel_cols: usize,
     lanes: usize,
+    /// Left panels of each row of tiles, right panels of each column of tiles.
+    tiles: (Split, Split),
 }
 
 impl Block {
     fn new<S: Simd, A: Accumulator>(
-        rows: std::ops::Range<usize>,
-        cols: std::ops::Range<usize>,
-        steps: std::ops::Range<usize>,
+        rows: Range<usize>,
+        cols: Range<usize>,
+        slice: Range<usize>,
     ) -> Self {
         let lanes = A::lanes::<S>();
-        Self {
+        let mut block = Self {
             origin: (rows.start, cols.start),
-            first_step: steps.start,
-            steps: steps.len(),
+            slice,
             rows: Split::at_most(rows_per_tile(S::LEVEL), rows.len()),
             row_count: rows.len(),
             cols: cols.len(),
             panel_cols: lanes * vectors_per_tile(S::LEVEL),
             lanes,
-        }
+            tiles: (Split::into_parts(1, 1), Split::into_parts(1, 1)),
+        };
+        block.tiles = block.tile_grid(num_threads());
+        block
+    }
+
+    fn steps(&self) -> usize {
+        self.slice.len()
     }
 
     fn col_panels(&self) -> usize {
         self.cols.div_ceil(self.panel_cols)
     }
 
-    fn panel_cols(&self, panel: usize) -> std::ops::Range<usize> {
+    fn panel_cols(&self, panel: usize) -> Range<usize> {
         let start = panel * self.panel_cols;
         start..self.cols.min(start + self.panel_cols)
     }
@@ -111,35 +116,37 @@ impl Block {
         self.panel_cols(panel).len().next_multiple_of(self.lanes)
     }
 
-    fn left_len(&self) -> usize {
-        // A whole number of cache lines, so that the right side behind it is aligned too.
-        (self.row_count * self.steps).next_multiple_of(64)
+    /// Whether tasks pack the right panels that they use.
+    fn right_is_private(&self) -> bool {
+        self.tiles.0.parts() == 1
     }
 
-    fn right_len(&self) -> usize {
-        self.cols.next_multiple_of(self.lanes) * self.steps
-    }
-
-    /// Where steps of a left panel lie in the packed left side.
-    fn left_range(&self, panel: usize, steps: &std::ops::Range<usize>) -> std::ops::Range<usize> {
+    /// Where a left panel lies in the packed left side.
+    fn left_range(&self, panel: usize) -> Range<usize> {
         let rows = self.rows.range(panel);
-        let start = rows.start * self.steps;
-        start + steps.start * rows.len()..start + steps.end * rows.len()
+        rows.start * self.steps()..rows.end * self.steps()
     }
 
-    /// Where steps of a right panel lie in the packed right side.
-    fn right_range(&self, panel: usize, steps: &std::ops::Range<usize>) -> std::ops::Range<usize> {
-        let (start, width) = (
-            panel * self.panel_cols * self.steps,
-            self.padded_cols(panel),
-        );
-        start + steps.start * width..start + steps.end * width
+    /// Where a right panel lies in the packed right side.
+    fn right_range(&self, panel: usize) -> Range<usize> {
+        let start = panel * self.panel_cols;
+        start * self.steps()..(start + self.padded_cols(panel)) * self.steps()
+    }
+
+    /// Lengths of the packed left side and the packed right side.
+    fn packed_len(&self) -> (usize, usize) {
+        let right = if self.right_is_private() {
+            0
+        } else {
+            self.right_range(self.col_panels() - 1).end
+        };
+        (self.row_count * self.steps(), right)
     }
 
     /// In how many row ranges and column ranges of panels the block is shared out.
     fn tile_grid(&self, threads: usize) -> (Split, Split) {
         let (mut down, mut across) = (self.row_count.div_ceil(TILE_ROWS), 1);
-        let operations = 2 * self.row_count * self.cols * self.steps;
+        let operations = 2 * self.row_count * self.cols * self.steps();
         let wanted = (threads * TILES_PER_THREAD).min(operations.div_ceil(TILE_OPERATIONS));
         while threads > 1 && down * across < wanted {
             let (height, width) = (self.row_count / down, self.cols / across);
@@ -166,38 +173,34 @@ pub(crate) fn multiply<S: Simd, T: Element>(
     out: &DisjointMut<'_, T>,
     place: OutRows,
 ) {
-    let steps = Split::at_most(BLOCK_STEPS, lhs.cols());
-    let lines = (BLOCK_BYTES / size_of::<T::Acc>() / steps.range(0).len()).clamp(64, BLOCK_LINES);
-    let (rows, cols) = (
-        Split::at_most(lines, lhs.rows()),
-        Split::at_most(lines, rhs.cols()),
-    );
-    let is_wide = T::accumulates_in(out).is_some();
+    let slices = Split::at_most(SLICE_STEPS, lhs.cols());
+    let rows = Split::at_most(BLOCK_LINES, lhs.rows());
+    let cols = Split::at_most(BLOCK_LINES, rhs.cols());
+    let needs_wide = T::accumulates_in(out).is_none();
     for j in 0..cols.parts() {
         for i in 0..rows.parts() {
-            let wide_len = if is_wide {
-                0
-            } else {
+            let wide_len = if needs_wide {
                 rows.range(i).len() * cols.range(j).len()
+            } else {
+                0
             };
             with_buffer(Purpose::Wide, wide_len, |wide: &mut [T::Acc]| {
                 let wide = DisjointMut::new(wide);
-                for s in 0..steps.parts() {
-                    let block =
-                        Block::new::<S, T::Acc>(rows.range(i), cols.range(j), steps.range(s));
-                    let task = BlockTask {
+                for s in 0..slices.parts() {
+                    let (rows, cols, slice) = (rows.range(i), cols.range(j), slices.range(s));
+                    let block = &Block::new::<S, T::Acc>(rows, cols, slice);
+                    let is_last = s + 1 == slices.parts();
+                    BlockTask {
                         simd,
-                        block: &block,
+                        block,
                         lhs,
                         rhs,
                         out,
                         place,
                         wide: &wide,
-                        is_last: s + 1 == steps.parts(),
-                        // With one range of k the right side is still packed from the last block.
-                        right_is_packed: i > 0 && steps.parts() == 1,
-                    };
-                    task.run();
+                        is_last,
+                    }
+                    .run();
                 }
             });
         }
@@ -213,64 +216,50 @@ struct BlockTask<'a, S, T: Element> {
     place: OutRows,
     wide: &'a DisjointMut<'a, T::Acc>,
     is_last: bool,
-    right_is_packed: bool,
 }
 
 impl<S: Simd, T: Element> BlockTask<'_, S, T> {
     fn run(&self) {
-        let (left_len, right_len) = (self.block.left_len(), self.block.right_len());
-        // The right side comes first, so that it stays in place while rows come and go.
-        with_buffer(
-            Purpose::Packed,
-            right_len.next_multiple_of(64) + left_len,
-            |packed| {
-                let (right, left) = packed.split_at_mut(right_len.next_multiple_of(64));
-                self.pack(left, &mut right[..right_len]);
-                self.tiles(left, &right[..right_len]);
-            },
-        );
+        let (left_len, right_len) = self.block.packed_len();
+        with_buffer(Purpose::Packed, right_len + left_len, |packed| {
+            // The right side comes first, for there vectors are loaded and want alignment.
+            let (right, left) = packed.split_at_mut(right_len);
+            self.pack(left, right);
+            self.tiles(left, right);
+        });
     }
 
-    /// Region 1. A task packs a range of steps of a few panels.
+    /// Region 1. A task packs a few panels.
     fn pack(&self, left: &mut [T::Acc], right: &mut [T::Acc]) {
         let block = self.block;
-        let slices = Split::at_most(SLICE_STEPS, block.steps);
         let left_groups = block.rows.parts().div_ceil(PACK_PANELS);
-        let right_groups = if self.right_is_packed {
+        let right_panels = if block.right_is_private() {
             0
         } else {
-            block.col_panels().div_ceil(PACK_PANELS)
+            block.col_panels()
         };
         let (left, right) = (DisjointMut::new(left), DisjointMut::new(right));
-        parallel_for((left_groups + right_groups) * slices.parts(), |task| {
-            let (group, steps) = (task / slices.parts(), slices.range(task % slices.parts()));
-            if let Some(group) = group.checked_sub(left_groups) {
-                let panels = group * PACK_PANELS..block.col_panels();
-                for panel in panels.take(PACK_PANELS) {
-                    let range = block.right_range(panel, &steps);
-                    // SAFETY: each panel and range of steps is packed by one task, and no two of
-                    // them share an element of the buffer.
-                    let packed = unsafe { right.range(range.start, range.len()) };
-                    self.pack_right(panel, steps.start, packed);
+        parallel_for(left_groups + right_panels.div_ceil(PACK_PANELS), |task| {
+            if let Some(group) = task.checked_sub(left_groups) {
+                for panel in (group * PACK_PANELS..right_panels).take(PACK_PANELS) {
+                    let range = block.right_range(panel);
+                    // SAFETY: each panel is packed by one task, and no two of them share an
+                    // element of the buffer.
+                    self.pack_right(panel, unsafe { right.range(range.start, range.len()) });
                 }
             } else {
-                let panels = group * PACK_PANELS..block.rows.parts();
-                for panel in panels.take(PACK_PANELS) {
-                    let range = block.left_range(panel, &steps);
+                for panel in (task * PACK_PANELS..block.rows.parts()).take(PACK_PANELS) {
+                    let range = block.left_range(panel);
                     // SAFETY: as for the right side.
-                    let packed = unsafe { left.range(range.start, range.len()) };
-                    self.pack_left(panel, steps.start, packed);
+                    self.pack_left(panel, unsafe { left.range(range.start, range.len()) });
                 }
             }
         });
     }
 
-    fn pack_left(&self, panel: usize, step: usize, packed: &mut [T::Acc]) {
+    fn pack_left(&self, panel: usize, packed: &mut [T::Acc]) {
         let rows = self.block.rows.range(panel);
-        let first = (
-            self.block.origin.0 + rows.start,
-            self.block.first_step + step,
-        );
+        let first = (self.block.origin.0 + rows.start, self.block.slice.start);
         let lines = Lines {
             data: self.lhs.from(first.0, first.1),
             line_stride: self.lhs.row_stride(),
@@ -280,12 +269,9 @@ impl<S: Simd, T: Element> BlockTask<'_, S, T> {
         pack(self.simd, lines, rows.len(), packed);
     }
 
-    fn pack_right(&self, panel: usize, step: usize, packed: &mut [T::Acc]) {
+    fn pack_right(&self, panel: usize, packed: &mut [T::Acc]) {
         let cols = self.block.panel_cols(panel);
-        let first = (
-            self.block.first_step + step,
-            self.block.origin.1 + cols.start,
-        );
+        let first = (self.block.slice.start, self.block.origin.1 + cols.start);
         let lines = Lines {
             data: self.rhs.from(first.0, first.1),
             line_stride: self.rhs.col_stride(),
@@ -297,7 +283,7 @@ impl<S: Simd, T: Element> BlockTask<'_, S, T> {
 
     /// Region 2. A task computes a tile.
     fn tiles(&self, left: &[T::Acc], right: &[T::Acc]) {
-        let (down, across) = self.block.tile_grid(num_threads());
+        let (down, across) = self.block.tiles;
         parallel_for(down.parts() * across.parts(), |task| {
             let row_panels = down.range(task / across.parts());
             let col_panels = across.range(task % across.parts());
@@ -332,31 +318,47 @@ impl<S: Simd, T: Element> BlockTask<'_, S, T> {
         &self,
         left: &[T::Acc],
         right: &[T::Acc],
-        (row_panels, col_panels): (std::ops::Range<usize>, std::ops::Range<usize>),
+        (row_panels, col_panels): (Range<usize>, Range<usize>),
         sums: Tile<'_, T::Acc>,
     ) {
         let block = self.block;
-        let slices = Split::at_most(SLICE_STEPS, block.steps);
-        let first_row = block.rows.start(row_panels.start);
         let first_col = block.panel_cols(col_panels.start).start;
-        for slice in 0..slices.parts() {
-            let steps = slices.range(slice);
-            for col_panel in col_panels.clone() {
-                let cols = block.panel_cols(col_panel);
-                let right = &right[block.right_range(col_panel, &steps)];
-                for row_panel in row_panels.clone() {
-                    let rows = block.rows.range(row_panel);
-                    let product = Product {
-                        left: &left[block.left_range(row_panel, &steps)],
-                        right,
-                        rows: rows.len(),
-                        cols: cols.len(),
-                        accumulate: slice > 0 || block.first_step > 0,
-                        out: sums.at(rows.start - first_row, cols.start - first_col),
-                    };
-                    micro(self.simd, product);
-                }
+        for panel in col_panels {
+            let cols = block.panel_cols(panel);
+            let sums = sums.at(0, cols.start - first_col);
+            let range = block.right_range(panel);
+            if block.right_is_private() {
+                with_buffer(Purpose::Panel, range.len(), |packed| {
+                    self.pack_right(panel, packed);
+                    self.tile_column(left, packed, (row_panels.clone(), cols.len()), sums);
+                });
+            } else {
+                self.tile_column(left, &right[range], (row_panels.clone(), cols.len()), sums);
             }
+        }
+    }
+
+    /// A tile's part under one right panel.
+    fn tile_column(
+        &self,
+        left: &[T::Acc],
+        right: &[T::Acc],
+        (row_panels, cols): (Range<usize>, usize),
+        sums: Tile<'_, T::Acc>,
+    ) {
+        let block = self.block;
+        let first_row = block.rows.start(row_panels.start);
+        for panel in row_panels {
+            let rows = block.rows.range(panel);
+            let product = Product {
+                left: &left[block.left_range(panel)],
+                right,
+                rows: rows.len(),
+                cols,
+                accumulate: block.slice.start > 0,
+                out: sums.at(rows.start - first_row, 0),
+            };
+            micro(self.simd, product);
         }
     }
 }

@@ -18,12 +18,15 @@ struct Line([u64; 8]);
 pub(crate) enum Purpose {
     /// Packed left and right operands.
     Packed,
+    /// One packed panel.
+    Panel,
     /// Sums of a tile, or operands of a skinny product, that are wider than their stored type.
     Wide,
 }
 
 thread_local! {
-    static BUFFERS: [Cell<Vec<Line>>; 2] = const { [Cell::new(Vec::new()), Cell::new(Vec::new())] };
+    static BUFFERS: [Cell<Vec<Line>>; 3] =
+        const { [const { Cell::new(Vec::new()) }; 3] };
 }
 
 /// Calls `f` with `len` elements whose content is left from earlier use, aligned to a cache line.

@@ -86,6 +86,9 @@ fn tile<S: Simd, A: Accumulator, const H: usize, const V: usize>(simd: S, produc
         #[inline(always)]
         || {
             let lanes = A::lanes::<S>();
+            for row in 0..H {
+                product.out.prefetch(row, product.cols);
+            }
             let zero = A::splat(simd, A::default());
             let mut sums = [[zero; V]; H];
             let lefts = product.left.chunks_exact(H);

@@ -36,6 +36,22 @@ impl<'a, T> Tile<'a, T> {
         }
     }
 
+    /// Asks for the cache lines of the first `len` elements of row `row`, which will be written.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, row: usize, len: usize) {
+        #[cfg(target_arch = "x86_64")]
+        for start in (0..len).step_by((64 / size_of::<T>()).max(1)) {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            let address = self
+                .slice
+                .address(self.offset + row * self.row_stride + start);
+            // SAFETY: a prefetch reads nothing and cannot fault, whatever the address.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = (row, len);
+    }
+
     /// The first `len` elements of row `row`.
     #[inline(always)]
     pub(crate) fn row(&mut self, row: usize, len: usize) -> &mut [T] {
