@@ -30,6 +30,9 @@ pub enum Error {
     /// A model file cannot be read.
     #[error(transparent)]
     Format(#[from] tallow_formats::Error),
+    /// A tensor operation failed.
+    #[error(transparent)]
+    Tensor(#[from] tallow::Error),
     /// Reading or writing a file failed.
     #[error("{action} {path}: {source}{}", hint(source))]
     Io {

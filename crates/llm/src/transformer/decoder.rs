@@ -1,0 +1,193 @@
+//! The whole decoder: embedding, layers, output.
+
+use tallow::Tensor;
+
+use super::attention::Attention;
+use super::cache::KvCache;
+use super::config::Config;
+use super::mlp::Mlp;
+use super::norm::Norm;
+use super::rope::Rope;
+use crate::error::{Error, Result};
+use crate::weights::{Embedding, Linear, Weights};
+
+/// Positions that go through the layers at once: enough for the matrix products to run at their
+/// full speed (a few hundred rows), few enough that all activations of a small model stay in the
+/// last-level cache (512 × 1,536 × 4 bytes is 3 MB).
+const CHUNK_LEN: usize = 512;
+
+/// Logits that are held at once: 4 million are 16 MB.
+const LOGITS_MAX: usize = 4 << 20;
+
+#[derive(Debug)]
+pub(crate) struct Decoder {
+    config: Config,
+    embedding: Embedding,
+    layers: Vec<Layer>,
+    norm: Norm,
+    output: Linear,
+    rope: Rope,
+    window_rope: Option<Rope>,
+}
+
+#[derive(Debug)]
+struct Layer {
+    attention_norm: Norm,
+    attention: Attention,
+    attention_post_norm: Option<Norm>,
+    mlp_norm: Norm,
+    mlp: Mlp,
+    mlp_post_norm: Option<Norm>,
+    is_global: bool,
+}
+
+impl Layer {
+    fn load(weights: &Weights<'_>, layer: usize, config: &Config) -> Result<Self> {
+        let (len, eps) = (config.hidden_len, config.norm_eps);
+        let name = |norm: &str| format!("blk.{layer}.{norm}");
+        Ok(Self {
+            attention_norm: Norm::load(weights, &name("attn_norm"), len, eps)?,
+            attention: Attention::load(weights, layer, config)?,
+            attention_post_norm: Norm::find(weights, &name("post_attention_norm"), len, eps)?,
+            mlp_norm: Norm::load(weights, &name("ffn_norm"), len, eps)?,
+            mlp: Mlp::load(weights, layer, config)?,
+            mlp_post_norm: Norm::find(weights, &name("post_ffw_norm"), len, eps)?,
+            is_global: config.is_global(layer),
+        })
+    }
+}
+
+/// A norm where the model has one.
+fn maybe(norm: &Option<Norm>, x: Tensor) -> Result<Tensor> {
+    match norm {
+        Some(norm) => norm.forward(&x),
+        None => Ok(x),
+    }
+}
+
+impl Decoder {
+    pub(crate) fn load(weights: &Weights<'_>, mut config: Config) -> Result<Self> {
+        if let Some(factors) = weights.find_rope_factors()? {
+            config.rope.set_factors(factors)?;
+        }
+        let embedding = weights.embedding("token_embd", config.hidden_len)?;
+        let output = match weights.contains("output") {
+            true => weights.linear("output", embedding.vocabulary_len(), config.hidden_len)?,
+            false => embedding.tied_output()?,
+        };
+        let layers = (0..config.layer_count).map(|layer| Layer::load(weights, layer, &config));
+        Ok(Self {
+            layers: layers.collect::<Result<_>>()?,
+            norm: Norm::load(weights, "output_norm", config.hidden_len, config.norm_eps)?,
+            rope: Rope::new(&config.rope),
+            window_rope: config.window.as_ref().map(|window| Rope::new(&window.rope)),
+            embedding,
+            output,
+            config,
+        })
+    }
+
+    pub(crate) fn config(&self) -> &Config {
+        &self.config
+    }
+
+    pub(crate) fn vocabulary_len(&self) -> usize {
+        self.embedding.vocabulary_len()
+    }
+
+    /// The logits after the last of `ids`, which are added to the cache.
+    pub(crate) fn forward(&self, ids: &[u32], cache: &mut KvCache) -> Result<Vec<f32>> {
+        let mut logits = Vec::new();
+        let last = ids.len().saturating_sub(1);
+        self.forward_from(ids, cache, last, &mut |_, found| {
+            logits = found.to_vec();
+            Ok(())
+        })?;
+        Ok(logits)
+    }
+
+    /// Adds `ids` to the cache, and hands on the logits after each of them from `first` on, with
+    /// its place in `ids`.
+    pub(crate) fn forward_from(
+        &self,
+        ids: &[u32],
+        cache: &mut KvCache,
+        first: usize,
+        on_logits: &mut dyn FnMut(usize, &[f32]) -> Result<()>,
+    ) -> Result<()> {
+        self.check(ids, cache)?;
+        let mut start = 0;
+        for chunk in ids.chunks(CHUNK_LEN) {
+            let hidden = self.hidden(chunk, cache)?;
+            let end = start + chunk.len();
+            if end > first {
+                let skip = first.saturating_sub(start);
+                let hidden = hidden.narrow(0, skip, chunk.len() - skip)?;
+                self.logits(&hidden, start + skip, on_logits)?;
+            }
+            start = end;
+        }
+        Ok(())
+    }
+
+    fn check(&self, ids: &[u32], cache: &KvCache) -> Result<()> {
+        if ids.is_empty() {
+            return Err(Error::Model(
+                "there are no tokens to go on from".to_string(),
+            ));
+        }
+        if let Some(id) = ids.iter().find(|&&id| id as usize >= self.vocabulary_len()) {
+            return Err(Error::Model(format!(
+                "id {id} is not in the vocabulary of {}",
+                self.vocabulary_len()
+            )));
+        }
+        cache.check_room(ids.len())
+    }
+
+    /// What the layers make of a chunk, `[len, hidden]`.
+    fn hidden(&self, ids: &[u32], cache: &mut KvCache) -> Result<Tensor> {
+        let table = self.rope.table(cache.len(), ids.len())?;
+        let window_rope = match &self.window_rope {
+            Some(rope) => Some((rope, rope.table(cache.len(), ids.len())?)),
+            None => None,
+        };
+        let mut x = self.embedding.forward(ids)?;
+        if self.config.embedding_scale != 1.0 {
+            x = x.affine(f64::from(self.config.embedding_scale), 0.0)?;
+        }
+        for layer in &self.layers {
+            let (rope, table) = match &window_rope {
+                Some((rope, table)) if !layer.is_global => (*rope, table),
+                _ => (&self.rope, &table),
+            };
+            let normed = layer.attention_norm.forward(&x)?;
+            let mixed = layer.attention.forward(&normed, rope, table, cache)?;
+            x = x.add(&maybe(&layer.attention_post_norm, mixed)?)?;
+            let mixed = layer.mlp.forward(&layer.mlp_norm.forward(&x)?)?;
+            x = x.add(&maybe(&layer.mlp_post_norm, mixed)?)?;
+        }
+        cache.advance(ids.len());
+        Ok(x)
+    }
+
+    /// Hands on the logits of each row, some rows at a time.
+    fn logits(
+        &self,
+        hidden: &Tensor,
+        first: usize,
+        on_logits: &mut dyn FnMut(usize, &[f32]) -> Result<()>,
+    ) -> Result<()> {
+        let row_count = hidden.dim(0)?;
+        let step = (LOGITS_MAX / self.vocabulary_len()).max(1);
+        for start in (0..row_count).step_by(step) {
+            let rows = hidden.narrow(0, start, step.min(row_count - start))?;
+            let logits = self.output.forward(&self.norm.forward(&rows)?)?;
+            let logits = logits.flatten_all()?.to_vec1::<f32>()?;
+            for (row, logits) in logits.chunks_exact(self.vocabulary_len()).enumerate() {
+                on_logits(first + start + row, logits)?;
+            }
+        }
+        Ok(())
+    }
+}

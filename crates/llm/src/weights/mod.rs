@@ -1,0 +1,173 @@
+//! Weights by name, out of GGUF or safetensors, on one path.
+//!
+//! The blocks ask for matrices, norms and the embedding by GGUF's names; what a file calls them is
+//! in `names.rs`. A matrix is blocks over the mapped file, whatever its type: quantized, f16, bf16
+//! or f32. Every shape is checked against the settings, so that a wrong file is an error at load.
+
+mod names;
+mod source;
+
+use std::sync::Arc;
+
+use tallow::quantized::{QMatMul, QTensor};
+use tallow::{Device, Tensor};
+
+pub(crate) use names::Renames;
+pub(crate) use source::Source;
+
+use crate::error::{Error, Result};
+
+/// The weights of one model file.
+#[derive(Debug)]
+pub(crate) struct Weights<'a> {
+    source: &'a Source,
+    renames: Renames,
+    norm_shift: f32,
+}
+
+impl<'a> Weights<'a> {
+    /// The weights of `source`. `norm_shift` is added to norm weights.
+    pub(crate) fn new(source: &'a Source, renames: Renames, norm_shift: f32) -> Self {
+        Self {
+            source,
+            renames,
+            norm_shift,
+        }
+    }
+
+    /// The tensor's name in the file.
+    fn name(&self, name: &str, part: &str) -> String {
+        match self.source {
+            Source::Gguf(_) => format!("{name}.{part}"),
+            Source::Safetensors(_) => {
+                format!("{}.{part}", names::safetensors_name(name, self.renames))
+            }
+        }
+    }
+
+    /// Whether the file has a weight of that name.
+    pub(crate) fn contains(&self, name: &str) -> bool {
+        self.source.contains(&self.name(name, "weight"))
+    }
+
+    /// The matrix of that name with its bias, if it has one.
+    pub(crate) fn linear(&self, name: &str, rows: usize, columns: usize) -> Result<Linear> {
+        let weight = self.matrix(name, Some(rows), columns)?;
+        let bias_name = self.name(name, "bias");
+        let bias = match self.source.contains(&bias_name) {
+            true => Some(self.vector(&bias_name, rows)?),
+            false => None,
+        };
+        Ok(Linear {
+            weight: QMatMul::from_arc(weight)?,
+            bias,
+        })
+    }
+
+    /// The norm weights of that name.
+    pub(crate) fn norm(&self, name: &str, len: usize) -> Result<Tensor> {
+        let weight = self.vector(&self.name(name, "weight"), len)?;
+        match self.norm_shift == 0.0 {
+            true => Ok(weight),
+            false => Ok(weight.affine(1.0, f64::from(self.norm_shift))?),
+        }
+    }
+
+    /// The embedding of that name; its rows are the vocabulary.
+    pub(crate) fn embedding(&self, name: &str, columns: usize) -> Result<Embedding> {
+        let table = self.matrix(name, None, columns)?;
+        Ok(Embedding {
+            vocabulary_len: table.shape().dims()[0],
+            table,
+        })
+    }
+
+    /// The divisors of the rope frequencies, where a GGUF file has them as a tensor: one for all
+    /// contexts, or one for short and one for long contexts.
+    pub(crate) fn find_rope_factors(&self) -> Result<Option<Vec<f32>>> {
+        for name in ["rope_freqs", "rope_factors_long"] {
+            let name = self.name(name, "weight");
+            if self.source.contains(&name) {
+                let tensor = self.source.tensor(&name)?;
+                return Ok(Some(
+                    tensor.dequantize(&Device::Cpu)?.flatten_all()?.to_vec1()?,
+                ));
+            }
+        }
+        Ok(None)
+    }
+
+    fn matrix(&self, name: &str, rows: Option<usize>, columns: usize) -> Result<Arc<QTensor>> {
+        let name = self.name(name, "weight");
+        let tensor = self.source.tensor(&name)?;
+        let dims = tensor.shape().dims();
+        let fits = match *dims {
+            [found_rows, found_columns] => {
+                found_columns == columns && rows.unwrap_or(found_rows) == found_rows
+            }
+            _ => false,
+        };
+        if !fits || dims[0] == 0 {
+            let rows = rows.map_or("any".to_string(), |rows| rows.to_string());
+            return Err(Error::Model(format!(
+                "tensor {name:?} is {dims:?}; its settings want [{rows}, {columns}]"
+            )));
+        }
+        Ok(Arc::new(tensor))
+    }
+
+    fn vector(&self, name: &str, len: usize) -> Result<Tensor> {
+        let tensor = self.source.tensor(name)?;
+        let dims = tensor.shape().dims();
+        if dims != [len] {
+            return Err(Error::Model(format!(
+                "tensor {name:?} is {dims:?}; its settings want [{len}]"
+            )));
+        }
+        Ok(tensor.dequantize(&Device::Cpu)?)
+    }
+}
+
+/// A matrix of weights: y = x · Wᵀ + b.
+#[derive(Debug)]
+pub(crate) struct Linear {
+    weight: QMatMul,
+    bias: Option<Tensor>,
+}
+
+impl Linear {
+    /// `[len, columns]` to `[len, rows]`.
+    pub(crate) fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        let y = self.weight.forward(x)?;
+        match &self.bias {
+            Some(bias) => Ok(y.broadcast_add(bias)?),
+            None => Ok(y),
+        }
+    }
+}
+
+/// The rows that ids stand for.
+#[derive(Debug)]
+pub(crate) struct Embedding {
+    table: Arc<QTensor>,
+    vocabulary_len: usize,
+}
+
+impl Embedding {
+    pub(crate) fn vocabulary_len(&self) -> usize {
+        self.vocabulary_len
+    }
+
+    /// `[len, columns]`: the rows of the ids, which are in the vocabulary.
+    pub(crate) fn forward(&self, ids: &[u32]) -> Result<Tensor> {
+        Ok(self.table.dequantize_rows(ids, &Device::Cpu)?)
+    }
+
+    /// The same matrix as the output's.
+    pub(crate) fn tied_output(&self) -> Result<Linear> {
+        Ok(Linear {
+            weight: QMatMul::from_arc(Arc::clone(&self.table))?,
+            bias: None,
+        })
+    }
+}

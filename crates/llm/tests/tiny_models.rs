@@ -1,0 +1,138 @@
+//! Small models of every architecture and kind of rope scaling, against Hugging Face's
+//! (golden/make_tiny_models.py), from safetensors in f32.
+//!
+//! The weights follow from their names, so that none are stored; 40 tokens go through at once and
+//! one by one.
+
+use std::path::Path;
+
+use serde_json::Value;
+use tallow_llm::Model;
+
+/// Half a uniform number in [-0.5, 0.5) from a hash of the name and the place, as the script has
+/// it; 1 more for norms.
+fn weight(name: &str, shape: &[usize]) -> Vec<f32> {
+    let seed = name.bytes().fold(2_166_136_261_u32, |seed, byte| {
+        (seed ^ u32::from(byte)).wrapping_mul(16_777_619)
+    });
+    let shift = if shape.len() == 1 && name.ends_with("norm.weight") {
+        1.0
+    } else {
+        0.0
+    };
+    let value = |index: usize| {
+        let mut x = seed.wrapping_add((index as u32).wrapping_mul(2_654_435_761));
+        x ^= x >> 15;
+        x = x.wrapping_mul(2_246_822_519);
+        x ^= x >> 13;
+        ((x >> 8) as f32 / 16_777_216.0 - 0.5) * 0.5 + shift
+    };
+    (0..shape.iter().product()).map(value).collect()
+}
+
+/// Writes `config.json` and `model.safetensors` as Hugging Face would.
+fn write_model(folder: &Path, case: &Value) {
+    std::fs::write(folder.join("config.json"), case["config"].to_string()).unwrap();
+    let mut header = serde_json::Map::new();
+    let mut data = Vec::new();
+    for (name, shape) in case["shapes"].as_object().unwrap() {
+        let dims: Vec<usize> = shape
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|dim| dim.as_u64().unwrap() as usize)
+            .collect();
+        let start = data.len();
+        for value in weight(name, &dims) {
+            data.extend(value.to_le_bytes());
+        }
+        let entry = serde_json::json!(
+            {"dtype": "F32", "shape": shape, "data_offsets": [start, data.len()]}
+        );
+        header.insert(name.clone(), entry);
+    }
+    let header = Value::Object(header).to_string();
+    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(header.as_bytes());
+    bytes.extend(data);
+    std::fs::write(folder.join("model.safetensors"), bytes).unwrap();
+}
+
+fn assert_close(case: &str, position: usize, found: &[f32], expected: &Value) {
+    let expected: Vec<f64> = expected
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|logit| logit.as_f64().unwrap())
+        .collect();
+    assert_eq!(found.len(), expected.len());
+    let largest = expected
+        .iter()
+        .fold(0.0_f64, |largest, logit| largest.max(logit.abs()));
+    for (id, (found, expected)) in found.iter().zip(&expected).enumerate() {
+        // Keys and values are kept in f16, which rounds each by up to 2^-11; four layers of random
+        // weights make ten times that of it. The rest is f32.
+        let error = (f64::from(*found) - expected).abs() / largest;
+        assert!(
+            error < 5e-3,
+            "{case}, position {position}, id {id}: {found} for {expected}"
+        );
+    }
+}
+
+#[test]
+fn small_models_agree_with_hugging_face() {
+    let golden: Value = serde_json::from_str(include_str!("golden/tiny_models.json")).unwrap();
+    let ids: Vec<u32> = golden["ids"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|id| id.as_u64().unwrap() as u32)
+        .collect();
+    let positions: Vec<usize> = golden["positions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|position| position.as_u64().unwrap() as usize)
+        .collect();
+    let cases = golden["cases"].as_object().unwrap();
+    assert!(cases.len() >= 9);
+    for (name, case) in cases {
+        let folder = tempfile::tempdir().unwrap();
+        write_model(folder.path(), case);
+        let model = Model::from_safetensors_folder(folder.path()).unwrap();
+        let mut compare = |position: usize, logits: &[f32]| {
+            if let Some(row) = positions.iter().position(|&wanted| wanted == position) {
+                assert_close(name, position, logits, &case["logits"][row]);
+            }
+            Ok(())
+        };
+        model
+            .forward_all(&ids, &mut model.new_cache(), 0, &mut compare)
+            .unwrap();
+        let mut cache = model.new_cache();
+        for (position, id) in ids.iter().enumerate() {
+            let logits = model.forward(&[*id], &mut cache).unwrap();
+            compare(position, &logits).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_tensor_that_is_missing_or_misshapen_is_named() {
+    let golden: Value = serde_json::from_str(include_str!("golden/tiny_models.json")).unwrap();
+    let case = &golden["cases"]["llama"];
+    let name = "model.layers.1.mlp.up_proj.weight";
+    let mut missing = case.clone();
+    missing["shapes"].as_object_mut().unwrap().remove(name);
+    let mut misshapen = case.clone();
+    misshapen["shapes"][name] = serde_json::json!([64, 96]);
+    for case in [missing, misshapen] {
+        let folder = tempfile::tempdir().unwrap();
+        write_model(folder.path(), &case);
+        let error = Model::from_safetensors_folder(folder.path())
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(name), "{error}");
+    }
+}
