@@ -324,7 +324,7 @@ mod tests {
         );
         assert_eq!(
             shown(Tensor::new(&[1e-6f64, 1.], cpu)),
-            "[1.0000e-6, 1.0000e0]\nTensor[[2], f64]"
+            "[1.0000e-6,  1.0000e0]\nTensor[[2], f64]"
         );
         assert_eq!(
             shown(Tensor::zeros((0, 3), DType::U8, cpu)),

@@ -32,8 +32,8 @@ const ROWS: &[Row] = &[
     row("ceil", |x| x.ceil(), |x| x.ceil(), (-9.0, 9.0), Tolerance::EXACT),
     row("round", |x| x.round(), |x| x.round(), (-9.0, 9.0), Tolerance::EXACT),
     row("relu", |x| x.relu(), |x| if x < 0.0 { 0.0 } else { x }, (-9.0, 9.0), Tolerance::EXACT),
-    row("gelu", |x| x.gelu(), gelu, (-4.0, 6.0), Tolerance::units(6.0, 4.0)),
-    row("gelu_erf", |x| x.gelu_erf(), gelu_erf, (-4.0, 6.0), Tolerance::units(6.0, 4.0)),
+    row("gelu", |x| x.gelu(), gelu, (-4.0, 6.0), Tolerance::units(6.0, 8.0)),
+    row("gelu_erf", |x| x.gelu_erf(), gelu_erf, (-4.0, 6.0), Tolerance::units(6.0, 8.0)),
     row("silu", |x| x.silu(), |x| x / (1.0 + (-x).exp()), (-9.0, 9.0), Tolerance::units(4.0, 0.0)),
     row("sigmoid", |x| x.sigmoid(), sigmoid, (-9.0, 9.0), Tolerance::units(4.0, 0.0)),
 ];
