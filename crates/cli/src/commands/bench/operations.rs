@@ -1,0 +1,250 @@
+//! The operations that `bench ops` measures: each a name and what makes its inputs.
+//!
+//! Names and inputs are those of `bench/rivals/README.md`. A family is a function and its line in
+//! [`ALL`].
+
+use tallow::ops::{self, AttentionOptions};
+use tallow::quantized::{GgmlDType, QMatMul, QTensor};
+use tallow::{D, DType, Device, Tensor};
+
+use super::timing;
+use crate::error::Result;
+
+/// The work of one call.
+pub(super) type Work = Box<dyn Fn() -> tallow::Result<Tensor>>;
+
+/// One measurement.
+pub(super) struct Operation {
+    pub(super) name: String,
+    /// Makes the inputs and gives the call over them.
+    pub(super) prepare: Box<dyn Fn() -> Result<Work>>,
+}
+
+/// Every family.
+pub(super) const ALL: &[fn() -> Vec<Operation>] = &[
+    products,
+    elementwise,
+    casts,
+    reductions,
+    rows,
+    movement,
+    attention,
+    quantized,
+];
+
+fn operation<W>(
+    name: impl Into<String>,
+    prepare: impl Fn() -> tallow::Result<W> + 'static,
+) -> Operation
+where
+    W: Fn() -> tallow::Result<Tensor> + 'static,
+{
+    let prepare = move || {
+        let work: Work = Box::new(prepare()?);
+        Ok(work)
+    };
+    Operation {
+        name: name.into(),
+        prepare: Box::new(prepare),
+    }
+}
+
+fn values(shape: &[usize]) -> tallow::Result<Tensor> {
+    let values = timing::values(shape.iter().product());
+    Tensor::from_vec(values, shape, &Device::Cpu)
+}
+
+/// 4,194,304 values.
+fn large() -> tallow::Result<Tensor> {
+    values(&[2048, 2048])
+}
+
+fn products() -> Vec<Operation> {
+    let types = [
+        ("f32", DType::F32),
+        ("f16", DType::F16),
+        ("bf16", DType::BF16),
+        ("f64", DType::F64),
+    ];
+    let mut found = Vec::new();
+    for (type_name, dtype) in types {
+        for size in [256, 1024, 2048] {
+            found.push(operation(format!("matmul_{type_name}_{size}"), move || {
+                let matrix = values(&[size, size])?.to_dtype(dtype)?;
+                Ok(move || matrix.matmul(&matrix))
+            }));
+        }
+    }
+    found.push(operation("bmm_f32_32x128x64x128", || {
+        let (lhs, rhs) = (values(&[32, 128, 64])?, values(&[32, 64, 128])?);
+        Ok(move || lhs.matmul(&rhs))
+    }));
+    for (name, dtype) in [("f32", DType::F32), ("bf16", DType::BF16)] {
+        found.push(operation(format!("gemv_{name}_1x2048x2048"), move || {
+            let lhs = values(&[1, 2048])?.to_dtype(dtype)?;
+            let rhs = large()?.to_dtype(dtype)?;
+            Ok(move || lhs.matmul(&rhs))
+        }));
+    }
+    found.push(operation("gemv_f32_1x2048x2048_rhsT", || {
+        let (lhs, rhs) = (values(&[1, 2048])?, large()?.t()?);
+        Ok(move || lhs.matmul(&rhs))
+    }));
+    found
+}
+
+fn unary(name: &str, call: fn(&Tensor) -> tallow::Result<Tensor>) -> Operation {
+    operation(name, move || {
+        let x = large()?;
+        Ok(move || call(&x))
+    })
+}
+
+fn binary(name: &str, call: fn(&Tensor, &Tensor) -> tallow::Result<Tensor>) -> Operation {
+    operation(name, move || {
+        let (lhs, rhs) = (large()?, large()?.t()?.contiguous()?);
+        Ok(move || call(&lhs, &rhs))
+    })
+}
+
+fn elementwise() -> Vec<Operation> {
+    let mut found = vec![
+        unary("exp_4M", Tensor::exp),
+        binary("add_4M", Tensor::add),
+        binary("mul_4M", Tensor::mul),
+        operation("sqrt_4M", || {
+            let x = large()?.abs()?;
+            Ok(move || x.sqrt())
+        }),
+        unary("gelu_4M", Tensor::gelu),
+        unary("gelu_erf_4M", Tensor::gelu_erf),
+        unary("silu_4M", Tensor::silu),
+        unary("tanh_4M", Tensor::tanh),
+        unary("relu_4M", Tensor::relu),
+        unary("affine_4M", |x| x.affine(2.0, 1.0)),
+        binary("gt_4M", |lhs, rhs| lhs.gt(rhs)),
+    ];
+    for (name, shape) in [("2048", [1, 2048]), ("2048x1", [2048, 1])] {
+        let name = format!("broadcast_add_2048x2048+{name}");
+        found.push(operation(name, move || {
+            let (lhs, rhs) = (large()?, values(&shape)?);
+            Ok(move || lhs.broadcast_add(&rhs))
+        }));
+    }
+    found
+}
+
+fn casts() -> Vec<Operation> {
+    let mut found = Vec::new();
+    for (name, dtype) in [("f16", DType::F16), ("bf16", DType::BF16)] {
+        found.push(operation(format!("to_{name}_4M"), move || {
+            let x = large()?;
+            Ok(move || x.to_dtype(dtype))
+        }));
+        found.push(operation(format!("{name}_to_f32_4M"), move || {
+            let x = large()?.to_dtype(dtype)?;
+            Ok(move || x.to_dtype(DType::F32))
+        }));
+    }
+    found
+}
+
+fn reductions() -> Vec<Operation> {
+    vec![
+        unary("sum_all_4M", Tensor::sum_all),
+        unary("sum_lastdim_2048x2048", |x| x.sum(D::Minus1)),
+        unary("sum_dim0_2048x2048", |x| x.sum(0)),
+        unary("max_lastdim_2048x2048", |x| x.max(D::Minus1)),
+        unary("max_all_4M", Tensor::max_all),
+        unary("argmax_lastdim_2048x2048", |x| x.argmax(D::Minus1)),
+    ]
+}
+
+fn rows() -> Vec<Operation> {
+    vec![
+        unary("softmax_last_dim_2048x2048", ops::softmax_last_dim),
+        operation("rms_norm_2048x1024", || {
+            let (x, weight) = (values(&[2048, 1024])?, values(&[1024])?);
+            Ok(move || ops::rms_norm(&x, &weight, 1e-5))
+        }),
+        operation("layer_norm_2048x1024", || {
+            let x = values(&[2048, 1024])?;
+            let (weight, bias) = (values(&[1024])?, values(&[1024])?);
+            Ok(move || ops::layer_norm(&x, &weight, &bias, 1e-5))
+        }),
+    ]
+}
+
+fn movement() -> Vec<Operation> {
+    let mut found = vec![
+        operation("transpose_contiguous_2048x2048", || {
+            let x = large()?.t()?;
+            Ok(move || x.contiguous())
+        }),
+        operation("index_select_2048_of_49152x576", || {
+            let table = values(&[49_152, 576])?;
+            let ids: Vec<u32> = (0..2048).map(|index| index * 7919 % 49_152).collect();
+            let ids = Tensor::from_vec(ids, 2048, &Device::Cpu)?;
+            Ok(move || table.index_select(&ids, 0))
+        }),
+    ];
+    for dim in [0_usize, 1] {
+        found.push(operation(format!("cat_dim{dim}_2x1024x2048"), move || {
+            let (first, second) = (values(&[1024, 2048])?, values(&[1024, 2048])?);
+            Ok(move || Tensor::cat(&[&first, &second], dim))
+        }));
+    }
+    found
+}
+
+/// The shapes of the rivals' composed attention and of PyTorch's fused one; ours is one operation.
+fn attention() -> Vec<Operation> {
+    let shapes = [
+        ("attn_1x9x512x64_naive", 512, 512, false),
+        ("attn_decode_kv2048_naive", 1, 2048, false),
+        ("sdpa_1x9x512x64", 512, 512, false),
+        ("sdpa_causal_1x9x512x64", 512, 512, true),
+        ("sdpa_decode_kv2048", 1, 2048, false),
+    ];
+    let mut found = Vec::new();
+    for (name, queries, keys, causal) in shapes {
+        found.push(operation(name, move || {
+            let query = values(&[1, 9, queries, 64])?;
+            let (key, value) = (values(&[1, 9, keys, 64])?, values(&[1, 9, keys, 64])?);
+            let options = match causal {
+                true => AttentionOptions::causal(0.125),
+                false => AttentionOptions::new(0.125),
+            };
+            Ok(move || ops::attention(&query, &key, &value, options))
+        }));
+    }
+    found
+}
+
+fn quantized() -> Vec<Operation> {
+    let qmm = |type_name: &str, dtype: GgmlDType, [rows, inner, columns]: [usize; 3]| {
+        operation(format!("qmm_{type_name}_{rows}x{inner}x{columns}"), move || {
+            let weight = QTensor::quantize(&values(&[columns, inner])?, dtype)?;
+            let weight = QMatMul::from_qtensor(weight)?;
+            let x = values(&[rows, inner])?;
+            Ok(move || weight.forward(&x))
+        })
+    };
+    let mut found = vec![
+        qmm("Q8_0", GgmlDType::Q8_0, [1, 576, 1536]),
+        qmm("Q4_1", GgmlDType::Q4_1, [1, 576, 1536]),
+    ];
+    let types = [
+        ("Q4_K", GgmlDType::Q4K),
+        ("Q8_0", GgmlDType::Q8_0),
+        ("Q4_0", GgmlDType::Q4_0),
+        ("Q4_1", GgmlDType::Q4_1),
+        ("Q6_K", GgmlDType::Q6K),
+        ("F16", GgmlDType::F16),
+    ];
+    for (name, dtype) in types {
+        found.push(qmm(name, dtype, [1, 2048, 2048]));
+        found.push(qmm(name, dtype, [512, 2048, 2048]));
+    }
+    found
+}
