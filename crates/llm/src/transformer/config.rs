@@ -92,13 +92,16 @@ impl Config {
                 return Err(Error::Model(format!("{what} is {count}")));
             }
         }
-        if self.head_count % self.kv_head_count != 0 {
+        if !self.head_count.is_multiple_of(self.kv_head_count) {
             return Err(Error::Model(format!(
                 "{} heads do not divide among {} key heads",
                 self.head_count, self.kv_head_count
             )));
         }
-        if self.rope.dims == 0 || self.rope.dims % 2 != 0 || self.rope.dims > self.head_dim {
+        if self.rope.dims == 0
+            || !self.rope.dims.is_multiple_of(2)
+            || self.rope.dims > self.head_dim
+        {
             return Err(Error::Model(format!(
                 "rope turns {} of {} features of a head; it must be an even part of them",
                 self.rope.dims, self.head_dim
@@ -111,7 +114,7 @@ impl Config {
     pub(crate) fn is_global(&self, layer: usize) -> bool {
         self.window
             .as_ref()
-            .is_none_or(|window| window.global_every > 0 && (layer + 1) % window.global_every == 0)
+            .is_none_or(|window| (layer + 1).is_multiple_of(window.global_every))
     }
 }
 
