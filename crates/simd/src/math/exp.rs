@@ -50,7 +50,7 @@ pub(super) fn split<S: Simd>(s: S, x: S::F32) -> Split<S> {
     }
 }
 
-/// e^x within 1 ulp.
+/// e^x within 1.1 ulp.
 ///
 /// ```
 /// use tallow_simd::{Scalar, Simd, math};
@@ -65,7 +65,7 @@ pub fn exp<S: Simd>(s: S, x: S::F32) -> S::F32 {
     s.scale_by_pow2_f32(s.add_f32(parts.tail, s.splat_f32(1.0)), parts.exponent)
 }
 
-/// e^x within 1 ulp where the result is a normal number: for -87 ≤ x ≤ 88, or NaN.
+/// e^x within 1.1 ulp where the result is a normal number: for -87 ≤ x ≤ 88, or NaN.
 #[inline(always)]
 pub(super) fn exp_of_small<S: Simd>(s: S, x: S::F32) -> S::F32 {
     let parts = split(s, x);
