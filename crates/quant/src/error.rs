@@ -1,4 +1,4 @@
-//! What can be wrong with a call. Every text names the function, the values and what would be right.
+//! What can be wrong with a call. A text names the function, the values and what would be right.
 
 use crate::GgmlDType;
 use thiserror::Error;

@@ -22,8 +22,8 @@ use crate::row::RowWork;
 use crate::table::{GgmlDType, Kind};
 
 /// From this many activation rows on the rows of a tile are interleaved first, on the fly: that
-/// costs about as much as a row kernel needs for eight rows.
-const TILE_MIN_ROWS: usize = 12;
+/// costs about as much as a row kernel needs for eight rows, for Q6_K for sixteen.
+const TILE_MIN_ROWS: usize = 16;
 
 /// Sizes of a product; see the module for the letters.
 #[derive(Clone, Copy, Debug)]

@@ -295,7 +295,7 @@ impl RowLanes for Avx2 {
 
     #[inline(always)]
     fn twice(self, values: __m256) -> [__m256; 2] {
-        // Unpacking works within 128-bit halves: first lanes 0 0 1 1 | 4 4 5 5 and 2 2 3 3 | 6 6 7 7.
+        // Unpacking works within 128-bit halves: 0 0 1 1 | 4 4 5 5 and 2 2 3 3 | 6 6 7 7.
         let even = avx2!(_mm256_unpacklo_ps(values, values));
         let odd = avx2!(_mm256_unpackhi_ps(values, values));
         [

@@ -22,6 +22,8 @@ mod avx512;
 mod neon;
 mod scalar;
 
+use tallow_simd::Level;
+
 /// Operations of row kernels: 32 codes, 8 sums. Sum `i` belongs to the codes `4·i` to `4·i + 3`.
 pub(crate) trait RowLanes: Copy + Send + Sync {
     /// 32 bytes.
@@ -154,8 +156,7 @@ impl Target {
         Self::at(tallow_simd::level())
     }
 
-    fn at(level: tallow_simd::Level) -> Self {
-        use tallow_simd::Level;
+    fn at(level: Level) -> Self {
         Self(match level {
             #[cfg(target_arch = "x86_64")]
             Level::Avx2 => Set::Avx2,

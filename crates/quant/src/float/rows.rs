@@ -95,23 +95,26 @@ fn dots<S: Simd, T: Element, const N: usize, const M: usize>(
 ) -> [[f32; N]; M] {
     let mut sums = [[[simd.splat_f32(0.0); 2]; N]; M];
     let (lanes, k) = (S::F32_LANES, lhs[0].len());
-    let mut at = 0;
-    while at + 2 * lanes <= k {
+    let pairs = k / (2 * lanes);
+    // All of one length that the compiler knows: no load in the loop checks its bounds.
+    let whole = 2 * lanes * pairs;
+    let (whole_rows, whole_lhs) = (rows.map(|row| &row[..whole]), lhs.map(|row| &row[..whole]));
+    for pair in 0..pairs {
         for half in 0..2 {
-            let span = at + half * lanes..at + (half + 1) * lanes;
+            let start = (2 * pair + half) * lanes;
             let weights: [S::F32; N] =
-                std::array::from_fn(|row| T::load(simd, &rows[row][span.clone()]));
+                std::array::from_fn(|row| T::load(simd, &whole_rows[row][start..start + lanes]));
+            // Enough sums for an fma's latency either way; more would not fit 16 registers.
+            let sum = if N * M < 8 { half } else { 0 };
             for m in 0..M {
-                let activations = simd.load_f32(&lhs[m][span.clone()]);
-                // Enough sums for an fma's latency either way; more would not fit 16 registers.
-                let sum = if N * M < 8 { half } else { 0 };
+                let activations = simd.load_f32(&whole_lhs[m][start..start + lanes]);
                 for row in 0..N {
                     sums[m][row][sum] = simd.fma_f32(weights[row], activations, sums[m][row][sum]);
                 }
             }
         }
-        at += 2 * lanes;
     }
+    let mut at = whole;
     while at < k {
         let end = (at + lanes).min(k);
         for row in 0..N {

@@ -5,8 +5,8 @@
 //! loads of weights and a broadcast for each activation row feed two fma a row. Packed, both
 //! are read in order, and rows that lie a power of two apart do not fight for one cache set.
 //!
-//! k is cut into slices of [`SLICE`] so that the tile's slice stays in the first cache; sums wait in
-//! `out` between slices.
+//! k is cut into slices of [`SLICE`], so that the slice of a tile stays in the first cache from its
+//! transposition to its last use; sums wait in `out` between slices.
 
 use std::cell::Cell;
 use std::ops::Range;

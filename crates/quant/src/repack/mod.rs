@@ -1,8 +1,8 @@
 //! Weights with the rows of each tile interleaved: the fast form for a model that stays loaded.
 //!
 //! The blocks of a file suit one row at a time. Interleaved, every load has codes of all rows
-//! of a tile, so a product needs no sum across lanes and no shuffle. The size is that of the
-//! blocks, plus 2 bits in a hundred for Q4_K and rows that fill up the last tile; codes stay packed.
+//! of a tile, so a product needs no sum across lanes and no shuffle. Codes stay packed: the size is
+//! that of the blocks (Q4_K takes 2 % more), and of the rows that fill up the last tile.
 //!
 //! Codes are unpacked in registers, once for up to four activation rows: a quarter of the work at
 //! one row, a twentieth at four, and cheaper than unpacked tiles that no longer fit a near cache.

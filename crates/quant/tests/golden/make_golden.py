@@ -1,4 +1,4 @@
-"""Makes the golden files of tests/golden.rs with the `gguf` package, the reference for these formats.
+"""Makes the golden files of tests/golden.rs with the `gguf` package, the formats' reference.
 
     pip install gguf numpy
     python crates/quant/tests/golden/make_golden.py
