@@ -78,7 +78,8 @@ pub trait Element: Copy + Send + Sync + 'static {
 }
 
 macro_rules! impl_accumulator {
-    ($type:ty, $transpose:ident, $vector:ident, $lanes:ident, $splat:ident, $fma:ident, $add:ident, $reduce:ident,
+    ($type:ty, $transpose:ident, $vector:ident, $lanes:ident,
+     $splat:ident, $fma:ident, $add:ident, $reduce:ident,
      $load:ident, $load_partial:ident, $store:ident, $store_partial:ident) => {
         impl Accumulator for $type {
             type Vector<S: Simd> = S::$vector;

@@ -135,7 +135,10 @@ pub enum MatError {
         shape: [usize; 2],
     },
     /// The output holds another number of elements than the product.
-    #[error("matmul: output has {len} elements; the product of shape {shape:?} needs {}", shape_len(.shape))]
+    #[error(
+        "matmul: output has {len} elements; the product of shape {shape:?} needs {}",
+        shape_len(.shape)
+    )]
     OutputLength {
         /// Batch, rows and columns of the product.
         shape: [usize; 3],

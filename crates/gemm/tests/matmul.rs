@@ -28,7 +28,8 @@ trait Number: GemmElement + std::fmt::Debug {
 }
 
 macro_rules! impl_number {
-    ($type:ty, $name:literal, $accumulator:expr, $stored:expr, $tiny:expr, $from:expr, $to:expr) => {
+    ($type:ty, $name:literal, $accumulator:expr, $stored:expr, $tiny:expr,
+     $from:expr, $to:expr) => {
         impl Number for $type {
             const NAME: &'static str = $name;
             const EPSILON: (f64, f64) = ($accumulator / 2.0, $stored / 2.0);

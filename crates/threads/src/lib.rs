@@ -17,7 +17,8 @@
 //! - A region in steady state allocates nothing.
 //! - Nothing here decides how work is split, so results cannot depend on who runs a task.
 //!
-//! Read on in `region.rs` (the calls), `slot.rs` and `pool.rs` (how workers join and sleep), `count.rs` (how many threads).
+//! Read on in `region.rs` (the calls), `slot.rs` and `pool.rs` (how workers join and sleep),
+//! `count.rs` (how many threads).
 
 mod chunks;
 mod count;
