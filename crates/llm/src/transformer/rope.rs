@@ -94,79 +94,71 @@ impl RopeConfig {
     }
 
     fn read_scaling(&mut self, settings: &Settings<'_>) -> Result<()> {
-        let kind = settings.find_text("rope.scaling.type")?.unwrap_or("none");
-        if matches!(kind, "none" | "default") {
-            return Ok(());
-        }
-        let positive = |name: &str, default: Option<f64>| {
-            let value = match (settings.find_number(name)?, default) {
-                (Some(value), _) | (None, Some(value)) => value,
-                (None, None) => settings.number(name)?,
-            };
-            match value > 0.0 {
-                true => Ok(value),
-                false => Err(Error::Model(format!(
-                    "{name} is {value}; it must be above 0"
-                ))),
-            }
-        };
-        let original = "rope.scaling.original_context_length";
-        let context_len = settings.find_number("context_length")?;
-        match kind {
+        match settings.find_text("rope.scaling.type")?.unwrap_or("none") {
+            "none" | "default" => {}
             "linear" => {
-                let factor = positive("rope.scaling.factor", None)?;
+                let factor = positive(settings, "rope.scaling.factor", None)?;
                 self.scaling = RopeScaling::Linear { factor };
             }
             "llama3" => {
                 self.scaling = RopeScaling::Llama3 {
-                    factor: positive("rope.scaling.factor", None)?,
-                    low: positive("rope.scaling.low_freq_factor", Some(1.0))?,
-                    high: positive("rope.scaling.high_freq_factor", Some(4.0))?,
-                    original_len: positive(original, Some(8192.0))?,
+                    factor: positive(settings, "rope.scaling.factor", None)?,
+                    low: positive(settings, "rope.scaling.low_freq_factor", Some(1.0))?,
+                    high: positive(settings, "rope.scaling.high_freq_factor", Some(4.0))?,
+                    original_len: positive(settings, ORIGINAL_LEN, Some(8192.0))?,
                 };
             }
-            "yarn" => {
-                let factor = positive("rope.scaling.factor", None)?;
-                self.scaling = RopeScaling::Yarn {
-                    factor,
-                    fast: positive("rope.scaling.yarn_beta_fast", Some(32.0))?,
-                    slow: positive("rope.scaling.yarn_beta_slow", Some(1.0))?,
-                    original_len: positive(original, context_len)?,
-                };
-                let grown = if factor > 1.0 {
-                    0.1 * factor.ln() + 1.0
-                } else {
-                    1.0
-                };
-                // GGUF's factor multiplies the grown magnitude, config.json's replaces it.
-                let given = settings.find_number("rope.scaling.attn_factor")?;
-                self.magnitude = match given {
-                    Some(given) if settings.is_json() => given,
-                    Some(given) => given * grown,
-                    None => grown,
-                };
-            }
-            "longrope" | "su" => {
-                let original_len = positive(original, None)?;
-                let growth = context_len.unwrap_or(original_len) / original_len;
-                let name = if growth > 1.0 {
-                    "long_factor"
-                } else {
-                    "short_factor"
-                };
-                // In a GGUF file the factors are a tensor, which the weights bring.
-                if let Some(factors) = settings.find_numbers(&format!("rope.scaling.{name}"))? {
-                    self.set_factors(factors)?;
-                }
-                let grown = (1.0 + growth.max(1.0).ln() / original_len.ln()).sqrt();
-                self.magnitude = positive("rope.scaling.attn_factor", Some(grown))?;
-            }
+            "yarn" => self.read_yarn(settings)?,
+            "longrope" | "su" => self.read_longrope(settings)?,
             other => {
                 return Err(Error::Model(format!(
                     "unknown rope scaling {other:?}; known: none, linear, llama3, yarn, longrope"
                 )));
             }
         }
+        Ok(())
+    }
+
+    fn read_yarn(&mut self, settings: &Settings<'_>) -> Result<()> {
+        let factor = positive(settings, "rope.scaling.factor", None)?;
+        let context_len = settings.find_number("context_length")?;
+        self.scaling = RopeScaling::Yarn {
+            factor,
+            fast: positive(settings, "rope.scaling.yarn_beta_fast", Some(32.0))?,
+            slow: positive(settings, "rope.scaling.yarn_beta_slow", Some(1.0))?,
+            original_len: positive(settings, ORIGINAL_LEN, context_len)?,
+        };
+        let grown = if factor > 1.0 {
+            0.1 * factor.ln() + 1.0
+        } else {
+            1.0
+        };
+        // GGUF's factor multiplies the grown magnitude, config.json's replaces it.
+        self.magnitude = match settings.find_number("rope.scaling.attn_factor")? {
+            Some(given) if settings.is_json() => given,
+            Some(given) => given * grown,
+            None => grown,
+        };
+        Ok(())
+    }
+
+    fn read_longrope(&mut self, settings: &Settings<'_>) -> Result<()> {
+        let original_len = positive(settings, ORIGINAL_LEN, None)?;
+        let context_len = settings
+            .find_number("context_length")?
+            .unwrap_or(original_len);
+        let growth = context_len / original_len;
+        let name = if growth > 1.0 {
+            "long_factor"
+        } else {
+            "short_factor"
+        };
+        // In a GGUF file the factors are a tensor, which the weights bring.
+        if let Some(factors) = settings.find_numbers(&format!("rope.scaling.{name}"))? {
+            self.set_factors(factors)?;
+        }
+        let grown = (1.0 + growth.max(1.0).ln() / original_len.ln()).sqrt();
+        self.magnitude = positive(settings, "rope.scaling.attn_factor", Some(grown))?;
         Ok(())
     }
 
@@ -222,6 +214,23 @@ impl RopeConfig {
             }
         };
         (0..self.dims / 2).map(scaled).collect()
+    }
+}
+
+/// How many positions the model was trained on before its context was stretched.
+const ORIGINAL_LEN: &str = "rope.scaling.original_context_length";
+
+/// A number above 0; one that is missing is an error unless there is a default.
+fn positive(settings: &Settings<'_>, name: &str, default: Option<f64>) -> Result<f64> {
+    let value = match (settings.find_number(name)?, default) {
+        (Some(value), _) | (None, Some(value)) => value,
+        (None, None) => settings.number(name)?,
+    };
+    match value > 0.0 {
+        true => Ok(value),
+        false => Err(Error::Model(format!(
+            "{name} is {value}; it must be above 0"
+        ))),
     }
 }
 
