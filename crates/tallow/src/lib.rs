@@ -40,3 +40,8 @@ pub use scalar::{Scalar, TensorOrScalar, TensorScalar};
 pub use shape::{D, Dim, Dims, Shape, ShapeWithOneHole};
 pub use storage::{CpuStorage, Storage};
 pub use tensor::{Tensor, TensorId};
+
+/// The examples of the project's README, run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;
