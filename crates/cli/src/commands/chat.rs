@@ -40,7 +40,7 @@ impl Arguments {
         let mut session = Session::new(&model.model, &model.tokenizer);
         let system = self.system.iter().map(|text| Message::new("system", text));
         let mut messages: Vec<Message> = system.collect();
-        interrupt::flag();
+        interrupt::stay();
         output::note("Ctrl-C stops an answer, Ctrl-D leaves");
         while let Some(question) = next_question()? {
             messages.push(Message::new("user", question));

@@ -1,11 +1,9 @@
 //! What each command prints when all goes well, over a small model made on the spot.
 
-mod support;
-
 use std::io::Write;
 use std::process::Stdio;
 
-use support::{Models, run, stderr, stdout, succeed, tallow};
+use crate::support::{Models, run, stderr, stdout, succeed, tallow};
 use tallow_formats::gguf;
 
 const COMMANDS: [&str; 10] = [

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use tallow_formats::gguf::{Contents, Metadata, Strings, Writer};
 
 /// The program, with an environment that no setting of the machine's reaches.
-pub fn tallow() -> Command {
+pub(crate) fn tallow() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tallow"));
     for variable in [
         "TALLOW_NUM_THREADS",
@@ -19,28 +19,28 @@ pub fn tallow() -> Command {
     command
 }
 
-pub fn run(arguments: &[&str]) -> Output {
+pub(crate) fn run(arguments: &[&str]) -> Output {
     tallow().args(arguments).output().unwrap()
 }
 
-pub fn stdout(output: &Output) -> String {
+pub(crate) fn stdout(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-pub fn stderr(output: &Output) -> String {
+pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
 /// What the program wrote to standard output, after a success.
 #[track_caller]
-pub fn succeed(output: &Output) -> String {
+pub(crate) fn succeed(output: &Output) -> String {
     assert!(output.status.success(), "{output:?}");
     stdout(output)
 }
 
 /// Checks that the program failed with one line on standard error that has all of `words`.
 #[track_caller]
-pub fn assert_error(output: &Output, words: &[&str]) {
+pub(crate) fn assert_error(output: &Output, words: &[&str]) {
     let text = stderr(output);
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert_eq!(text.lines().count(), 1, "{text}");
@@ -51,38 +51,38 @@ pub fn assert_error(output: &Output, words: &[&str]) {
 }
 
 /// A folder that goes away with the test, with models in it.
-pub struct Models {
+pub(crate) struct Models {
     folder: tempfile::TempDir,
 }
 
 impl Models {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             folder: tempfile::tempdir().unwrap(),
         }
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    pub fn text(&self, name: &str) -> String {
+    pub(crate) fn text(&self, name: &str) -> String {
         self.path(name).to_str().unwrap().to_string()
     }
 
     /// A llama of one layer with weights from a hash, a vocabulary of bytes and a chat template.
-    pub fn tiny(&self, name: &str) -> String {
+    pub(crate) fn tiny(&self, name: &str) -> String {
         write_model(&self.path(name), "llama");
         self.text(name)
     }
 
-    pub fn of_architecture(&self, name: &str, architecture: &str) -> String {
+    pub(crate) fn of_architecture(&self, name: &str, architecture: &str) -> String {
         write_model(&self.path(name), architecture);
         self.text(name)
     }
 }
 
-pub const CONTEXT_LEN: usize = 256;
+pub(crate) const CONTEXT_LEN: usize = 256;
 const HIDDEN: usize = 64;
 const KEYS: usize = 32;
 const MLP: usize = 96;

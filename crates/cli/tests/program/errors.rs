@@ -1,8 +1,6 @@
 //! What a user gets wrong is one line that says what to do, and an exit code that is not 0.
 
-mod support;
-
-use support::{CONTEXT_LEN, Models, assert_error, run, stderr, tallow};
+use crate::support::{CONTEXT_LEN, Models, assert_error, run, stderr, tallow};
 
 /// The commands that take a model or a file, with everything behind it.
 const READERS: [&[&str]; 4] = [
@@ -37,7 +35,7 @@ fn a_name_that_is_not_in_the_catalogue() {
 #[test]
 fn a_directory() {
     let models = Models::new();
-    assert_readers_refuse(&models.text(""), &["give the model file itself"; 0]);
+    assert_readers_refuse(&models.text(""), &[]);
     assert_error(&run(&["run", &models.text(""), "Hello"]), &["is a folder"]);
     assert_error(&run(&["inspect", &models.text("")]), &["is a directory"]);
 }
@@ -154,7 +152,7 @@ mod unix {
     use std::os::unix::fs::PermissionsExt;
     use std::process::Command;
 
-    use super::support::{Models, assert_error, run, tallow};
+    use crate::support::{Models, assert_error, run, stderr, tallow};
 
     #[test]
     fn output_that_is_no_file_is_refused_and_stays() {
@@ -222,7 +220,7 @@ mod unix {
             .output()
             .unwrap();
         assert_eq!(output.status.code(), Some(1), "{output:?}");
-        let text = super::stderr(&output);
+        let text = stderr(&output);
         let last = text.lines().last().unwrap();
         assert!(
             last.starts_with("tallow: ") && last.contains("wrong checksum"),
