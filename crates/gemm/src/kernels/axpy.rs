@@ -1,15 +1,15 @@
 //! Sums of multiples of rows: a few vectors times a matrix whose rows lie along the output.
 //!
-//! `sums[v, j] += Σ_step vectors[v, step] · matrix[step, j]`. The matrix is streamed, four of its
-//! rows at a time, so that memory sees four long sequential reads; the sums, which stay in the
-//! first-level cache, are loaded and stored once for four products.
+//! `sums[v, j] += Σ_step vectors[v, step] · matrix[step, j]`. The matrix is streamed, eight of
+//! its rows at a time, so that memory sees eight long sequential reads; the sums, which stay in the
+//! first-level cache, are loaded and stored once for eight products.
 
 use tallow_simd::Simd;
 
 use crate::element::{Accumulator, Element};
 
 /// Rows of the matrix that are taken together.
-const STEPS: usize = 4;
+const STEPS: usize = 8;
 
 /// Vectors, the rows that they scale, and the sums.
 pub(crate) struct Axpy<'a, T: Element> {
