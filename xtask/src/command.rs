@@ -1,12 +1,16 @@
 //! Commands that the steps run: printed as a person would type them, then run in the workspace.
 
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// The folder that holds the workspace.
+///
+/// Cargo says where this package lies when it runs it. What it said when it built it may be another
+/// checkout's path, where two share a target folder.
 pub(crate) fn root() -> PathBuf {
-    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let own = std::env::var_os("CARGO_MANIFEST_DIR");
+    let own = own.map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
     own.parent()
         .expect("this package lies in a folder of the workspace")
         .to_owned()
