@@ -2,9 +2,10 @@
 """Derives the polynomial coefficients of tallow_simd::math (needs mpmath and numpy).
 
 Each polynomial P minimises max |weight(x) (target(x) - P(x))| over its interval, by weighted least
-squares whose weights are multiplied by the error of each round (Lawson's algorithm). Coefficients are rounded to f32 one after the other, lowest power first, and the
-rest is fitted again after each, so that rounding costs little. Prints Rust constants, lowest power
-first, and the largest error in units of 2^-24 (half an ulp of a result of 1).
+squares whose weights are multiplied by the error of each round (Lawson's algorithm). Coefficients
+are rounded to f32 one after the other, lowest power first, and the rest is fitted again after each,
+so that rounding costs little. Prints Rust constants, lowest power first, and the largest error in
+units of 2^-24 (half an ulp of a result of 1).
 """
 
 import numpy as np
