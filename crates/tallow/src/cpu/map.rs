@@ -110,19 +110,23 @@ impl<A: WithDType, O: WithDType, F: Map1<A, O>> Kernel for Chunk1<'_, A, O, F> {
         } = self;
         let [stride] = walk.inner_strides();
         let mut gathered = [A::default(); GATHER];
-        walk.for_each_run(range, |[offset], span| {
-            let dst = &mut dst[span];
-            // One call of the kernel for all kinds of runs: each call is compiled for each level.
-            let piece_len = if stride == 1 { dst.len() } else { GATHER };
-            for (piece, dst) in dst.chunks_mut(piece_len).enumerate() {
-                let start = offset + piece * piece_len * stride;
-                f.run(
-                    simd,
-                    gather(data, start, stride, dst.len(), &mut gathered),
-                    dst,
-                );
-            }
-        });
+        walk.for_each_run(
+            range,
+            #[inline(always)]
+            |[offset], span| {
+                let dst = &mut dst[span];
+                // One call of the kernel for all kinds of runs: each call is compiled for each level.
+                let piece_len = if stride == 1 { dst.len() } else { GATHER };
+                for (piece, dst) in dst.chunks_mut(piece_len).enumerate() {
+                    let start = offset + piece * piece_len * stride;
+                    f.run(
+                        simd,
+                        gather(data, start, stride, dst.len(), &mut gathered),
+                        dst,
+                    );
+                }
+            },
+        );
     }
 }
 
@@ -207,18 +211,22 @@ impl<A: WithDType, B: WithDType, O: WithDType, F: Map2<A, B, O>> Kernel for Chun
         let [lhs_stride, rhs_stride] = walk.inner_strides();
         let (mut left, mut right) = ([A::default(); GATHER], [B::default(); GATHER]);
         let straight = lhs_stride <= 1 && rhs_stride <= 1;
-        walk.for_each_run(range, |[lhs_offset, rhs_offset], span| {
-            let dst = &mut dst[span];
-            let piece_len = if straight { dst.len() } else { GATHER };
-            for (piece, dst) in dst.chunks_mut(piece_len).enumerate() {
-                let (skip, len) = (piece * piece_len, dst.len());
-                let lhs_at = lhs_offset + skip * lhs_stride;
-                let rhs_at = rhs_offset + skip * rhs_stride;
-                let left = operand(lhs, lhs_at, lhs_stride, len, &mut left);
-                let right = operand(rhs, rhs_at, rhs_stride, len, &mut right);
-                f.run(simd, left, right, dst);
-            }
-        });
+        walk.for_each_run(
+            range,
+            #[inline(always)]
+            |[lhs_offset, rhs_offset], span| {
+                let dst = &mut dst[span];
+                let piece_len = if straight { dst.len() } else { GATHER };
+                for (piece, dst) in dst.chunks_mut(piece_len).enumerate() {
+                    let (skip, len) = (piece * piece_len, dst.len());
+                    let lhs_at = lhs_offset + skip * lhs_stride;
+                    let rhs_at = rhs_offset + skip * rhs_stride;
+                    let left = operand(lhs, lhs_at, lhs_stride, len, &mut left);
+                    let right = operand(rhs, rhs_at, rhs_stride, len, &mut right);
+                    f.run(simd, left, right, dst);
+                }
+            },
+        );
     }
 }
 

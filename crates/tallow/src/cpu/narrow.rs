@@ -55,24 +55,28 @@ fn drive1<T: VectorFloat>(
     for_each_chunk(out, cost, &|range, dst| {
         let mut gathered = [T::default(); BLOCK];
         let (mut wide, mut result) = ([0.0; BLOCK], [0.0; BLOCK]);
-        walk.for_each_run(range, |[offset], span| {
-            for (block, dst) in dst[span].chunks_mut(BLOCK).enumerate() {
-                let at = offset + block * BLOCK * stride;
-                let result = &mut result[..dst.len()];
-                match widen(
-                    operand(src.data, at, stride, dst.len(), &mut gathered),
-                    &mut wide,
-                ) {
-                    Operand::Slice(wide) => f(wide, result),
-                    Operand::Constant(value) => {
-                        f(&[value], &mut result[..1]);
-                        let value = result[0];
-                        result.fill(value);
+        walk.for_each_run(
+            range,
+            #[inline(always)]
+            |[offset], span| {
+                for (block, dst) in dst[span].chunks_mut(BLOCK).enumerate() {
+                    let at = offset + block * BLOCK * stride;
+                    let result = &mut result[..dst.len()];
+                    match widen(
+                        operand(src.data, at, stride, dst.len(), &mut gathered),
+                        &mut wide,
+                    ) {
+                        Operand::Slice(wide) => f(wide, result),
+                        Operand::Constant(value) => {
+                            f(&[value], &mut result[..1]);
+                            let value = result[0];
+                            result.fill(value);
+                        }
                     }
+                    tallow_simd::dispatch(Convert { src: result, dst });
                 }
-                tallow_simd::dispatch(Convert { src: result, dst });
-            }
-        });
+            },
+        );
     });
     Ok(())
 }
@@ -121,24 +125,28 @@ fn drive2<T: VectorFloat>(
     for_each_chunk(out, cost, &|range, dst| {
         let (mut lhs_gathered, mut rhs_gathered) = ([T::default(); BLOCK], [T::default(); BLOCK]);
         let (mut left, mut right, mut result) = ([0.0; BLOCK], [0.0; BLOCK], [0.0; BLOCK]);
-        walk.for_each_run(range, |[lhs_offset, rhs_offset], span| {
-            for (block, dst) in dst[span].chunks_mut(BLOCK).enumerate() {
-                let (skip, len) = (block * BLOCK, dst.len());
-                let lhs_at = lhs_offset + skip * lhs_stride;
-                let rhs_at = rhs_offset + skip * rhs_stride;
-                let lhs = operand(lhs.data, lhs_at, lhs_stride, len, &mut lhs_gathered);
-                let rhs = operand(rhs.data, rhs_at, rhs_stride, len, &mut rhs_gathered);
-                f(
-                    widen(lhs, &mut left),
-                    widen(rhs, &mut right),
-                    &mut result[..len],
-                );
-                tallow_simd::dispatch(Convert {
-                    src: &result[..len],
-                    dst,
-                });
-            }
-        });
+        walk.for_each_run(
+            range,
+            #[inline(always)]
+            |[lhs_offset, rhs_offset], span| {
+                for (block, dst) in dst[span].chunks_mut(BLOCK).enumerate() {
+                    let (skip, len) = (block * BLOCK, dst.len());
+                    let lhs_at = lhs_offset + skip * lhs_stride;
+                    let rhs_at = rhs_offset + skip * rhs_stride;
+                    let lhs = operand(lhs.data, lhs_at, lhs_stride, len, &mut lhs_gathered);
+                    let rhs = operand(rhs.data, rhs_at, rhs_stride, len, &mut rhs_gathered);
+                    f(
+                        widen(lhs, &mut left),
+                        widen(rhs, &mut right),
+                        &mut result[..len],
+                    );
+                    tallow_simd::dispatch(Convert {
+                        src: &result[..len],
+                        dst,
+                    });
+                }
+            },
+        );
     });
     Ok(())
 }

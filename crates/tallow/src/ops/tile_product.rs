@@ -62,15 +62,17 @@ impl Product<'_> {
         row: usize,
         out: &mut [f32],
     ) {
-        // 32 registers hold 4 × 4 accumulators, 16 hold 4 × 2.
-        if S::F32_LANES == 16 {
-            (0..self.columns)
-                .step_by(4 * S::F32_LANES)
-                .for_each(|column| self.tile::<S, ADD, ROWS, 4>(simd, row, column, out));
-        } else {
-            (0..self.columns)
-                .step_by(2 * S::F32_LANES)
-                .for_each(|column| self.tile::<S, ADD, ROWS, 2>(simd, row, column, out));
+        // 32 registers hold 4 × 4 accumulators, 16 hold 4 × 2. Plain loops: a closure here would be
+        // compiled without the level's instructions.
+        let mut column = 0;
+        while column < self.columns {
+            if S::F32_LANES == 16 {
+                self.tile::<S, ADD, ROWS, 4>(simd, row, column, out);
+                column += 4 * S::F32_LANES;
+            } else {
+                self.tile::<S, ADD, ROWS, 2>(simd, row, column, out);
+                column += 2 * S::F32_LANES;
+            }
         }
     }
 
@@ -93,10 +95,13 @@ impl Product<'_> {
             .enumerate()
         {
             let rhs = &rhs[column..][..VECTORS * lanes];
-            let rhs: [S::F32; VECTORS] = std::array::from_fn(|v| simd.load_f32(&rhs[v * lanes..]));
+            let mut vectors = [simd.splat_f32(0.0); VECTORS];
+            for v in 0..VECTORS {
+                vectors[v] = simd.load_f32(&rhs[v * lanes..]);
+            }
             for (sums, lhs) in sums.iter_mut().zip(&lhs) {
                 let factor = simd.splat_f32(lhs[at]);
-                for (sum, rhs) in sums.iter_mut().zip(rhs) {
+                for (sum, rhs) in sums.iter_mut().zip(vectors) {
                     *sum = simd.fma_f32(factor, rhs, *sum);
                 }
             }

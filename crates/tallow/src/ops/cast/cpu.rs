@@ -25,9 +25,13 @@ fn convert<A: Convert<O>, O: WithDType>(src: View<'_, A>, out: &mut [O]) -> Resu
     let walk = Walk::new(src.dims, [src.strides]);
     let [stride] = walk.inner_strides();
     for_each_chunk(out, Cost::Light, &|range, dst| {
-        walk.for_each_run(range, |[offset], span| {
-            convert_run(&src.data[offset..], stride, &mut dst[span]);
-        });
+        walk.for_each_run(
+            range,
+            #[inline(always)]
+            |[offset], span| {
+                convert_run(&src.data[offset..], stride, &mut dst[span]);
+            },
+        );
     });
     Ok(())
 }

@@ -75,16 +75,20 @@ fn select_chunk<C: WithDType, B: WithDType>(
     let strides = walk.inner_strides();
     let mut conditions = [C::default(); BLOCK];
     let (mut trues, mut falses) = ([B::default(); BLOCK], [B::default(); BLOCK]);
-    walk.for_each_run(range, |offsets, span| {
-        for (block, dst) in dst[span].chunks_mut(BLOCK).enumerate() {
-            let at = |view: usize| offsets[view] + block * BLOCK * strides[view];
-            let len = dst.len();
-            let condition = operand(condition, at(0), strides[0], len, &mut conditions);
-            let on_true = operand(on_true, at(1), strides[1], len, &mut trues);
-            let on_false = operand(on_false, at(2), strides[2], len, &mut falses);
-            choose(condition, on_true, on_false, dst);
-        }
-    });
+    walk.for_each_run(
+        range,
+        #[inline(always)]
+        |offsets, span| {
+            for (block, dst) in dst[span].chunks_mut(BLOCK).enumerate() {
+                let at = |view: usize| offsets[view] + block * BLOCK * strides[view];
+                let len = dst.len();
+                let condition = operand(condition, at(0), strides[0], len, &mut conditions);
+                let on_true = operand(on_true, at(1), strides[1], len, &mut trues);
+                let on_false = operand(on_false, at(2), strides[2], len, &mut falses);
+                choose(condition, on_true, on_false, dst);
+            }
+        },
+    );
 }
 
 #[inline(always)]
