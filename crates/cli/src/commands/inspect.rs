@@ -47,7 +47,10 @@ impl Arguments {
         let mut broken = Vec::new();
         for tensor in file.tensors() {
             match tensor {
-                Ok(info) => rows.push(row(&info.name, info.type_name(), &info.shape, info.byte_len)),
+                Ok(info) => {
+                    let type_name = info.type_name();
+                    rows.push(row(&info.name, type_name, &info.shape, info.byte_len));
+                }
                 Err(error) => broken.push(error.to_string()),
             }
         }

@@ -92,7 +92,8 @@ fn summary(model: &LanguageModel, answer: &Answer) -> String {
         StopReason::Cancelled => "; stopped by Ctrl-C",
     };
     format!(
-        "load {:.2} s, prefill {} tokens at {:.1} tokens/s, decode {} tokens at {:.1} tokens/s{end}",
+        "load {:.2} s, prefill {} tokens at {:.1} tokens/s, decode {} tokens at {:.1} \
+         tokens/s{end}",
         model.load_time.as_secs_f64(),
         stats.prefill_tokens,
         stats.prefill_per_second(),
