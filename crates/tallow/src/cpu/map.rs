@@ -115,7 +115,7 @@ impl<A: WithDType, O: WithDType, F: Map1<A, O>> Kernel for Chunk1<'_, A, O, F> {
             #[inline(always)]
             |[offset], span| {
                 let dst = &mut dst[span];
-                // One call of the kernel for all kinds of runs: each call is compiled for each level.
+                // One call of the kernel for all kinds of runs: each is compiled for each level.
                 let piece_len = if stride == 1 { dst.len() } else { GATHER };
                 for (piece, dst) in dst.chunks_mut(piece_len).enumerate() {
                     let start = offset + piece * piece_len * stride;
