@@ -1,7 +1,10 @@
 //! SmolLM2 as shipped, against the answers that other engines give.
 //!
 //! Fetches smollm2 through the catalogue, once.
-#![allow(clippy::unwrap_used, reason = "functions of a test may panic as the test does")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "functions of a test may panic as the test does"
+)]
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

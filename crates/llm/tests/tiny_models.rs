@@ -3,7 +3,10 @@
 //!
 //! The weights follow from their names, so that none are stored; 40 tokens go through at once and
 //! one by one.
-#![allow(clippy::unwrap_used, reason = "functions of a test may panic as the test does")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "functions of a test may panic as the test does"
+)]
 
 use std::path::Path;
 

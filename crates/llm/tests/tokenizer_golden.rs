@@ -2,7 +2,10 @@
 //! Face's `tokenizers` and Google's `sentencepiece` make of them (golden/make_tokenizer_golden.py).
 //!
 //! Fetches smollm2 and gemma3-270m (under the Gemma Terms of Use) through the catalogue, once.
-#![allow(clippy::unwrap_used, reason = "functions of a test may panic as the test does")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "functions of a test may panic as the test does"
+)]
 
 use tallow_formats::gguf;
 use tallow_llm::chat::{ChatTemplate, Message};
