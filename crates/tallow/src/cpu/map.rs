@@ -3,7 +3,7 @@
 //! The result is cut into chunks, one dispatch of the instruction set a chunk; in a chunk the walk
 //! gives runs, and the kernel is handed each operand of a run as a slice or as one repeated value.
 //! Operands whose inner stride is neither 1 nor 0 are gathered into a small buffer first; large
-//! transposed ones are made contiguous with the blocked tiles of [`copy`](super::copy).
+//! transposed ones are made contiguous with the blocked tiles of `copy.rs`.
 
 use super::copy;
 use super::view::View;
