@@ -13,6 +13,8 @@ struct Row {
     tolerance: Tolerance,
 }
 
+// Below -3 the reference of gelu_erf, x/2 · (1 + erf), cancels: its own error is some 20 units of 1
+// in f64, which the last tolerance of that row allows.
 #[rustfmt::skip]
 const ROWS: &[Row] = &[
     row("exp", |x| x.exp(), |x| x.exp(), (-8.0, 5.0), Tolerance::MATHS),
@@ -33,7 +35,7 @@ const ROWS: &[Row] = &[
     row("round", |x| x.round(), |x| x.round(), (-9.0, 9.0), Tolerance::EXACT),
     row("relu", |x| x.relu(), |x| if x < 0.0 { 0.0 } else { x }, (-9.0, 9.0), Tolerance::EXACT),
     row("gelu", |x| x.gelu(), gelu, (-4.0, 6.0), Tolerance::units(6.0, 8.0)),
-    row("gelu_erf", |x| x.gelu_erf(), gelu_erf, (-4.0, 6.0), Tolerance::units(6.0, 8.0)),
+    row("gelu_erf", |x| x.gelu_erf(), gelu_erf, (-4.0, 6.0), Tolerance::units(6.0, 24.0)),
     row("silu", |x| x.silu(), |x| x / (1.0 + (-x).exp()), (-9.0, 9.0), Tolerance::units(4.0, 0.0)),
     row("sigmoid", |x| x.sigmoid(), sigmoid, (-9.0, 9.0), Tolerance::units(4.0, 0.0)),
 ];
