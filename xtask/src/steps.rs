@@ -24,8 +24,8 @@ pub(crate) const CI: &[Step] = &[
     TEST,
 ];
 
-/// What `ci --full` adds. These steps are written, but none has passed from end to end yet; one that
-/// has moves up to [`CI`].
+/// What `ci --full` adds. These steps are written, but none has passed from end to end yet; one
+/// that has moves up to [`CI`].
 pub(crate) const FULL: &[Step] = &[MSRV, NEON, MIRI, PACKAGE, EXHAUSTIVE_MATH];
 
 /// The crates that know nothing of models, as cargo's arguments.
