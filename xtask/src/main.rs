@@ -44,7 +44,7 @@ enum Command {
         /// Runs the later steps even after one has failed.
         #[arg(long)]
         keep_going: bool,
-        /// Adds the oldest Rust, NEON under emulation, Miri, packaging, and maths over every f32.
+        /// Adds NEON under emulation, Miri, packaging, and vector maths over every f32.
         #[arg(long)]
         full: bool,
     },
