@@ -119,11 +119,7 @@ impl Tensor {
     /// One slice of a dimension, without that dimension.
     pub fn get_on_dim<I: Dim>(&self, dim: I, index: usize) -> Result<Self> {
         let dim = dim.to_index(self.shape(), "get_on_dim")?;
-        self.narrow(dim, index, 1)?.reshape_without(dim)
-    }
-
-    fn reshape_without(&self, dim: usize) -> Result<Self> {
-        self.squeeze(dim)
+        self.narrow(dim, index, 1)?.squeeze(dim)
     }
 
     /// Dimensions `start` to `end`, both included, as one.
