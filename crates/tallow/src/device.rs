@@ -1,21 +1,42 @@
 //! Devices: where a tensor lives and where its operations run.
 
-use crate::{CpuStorage, Result, Shape, WithDType};
+use crate::{CpuStorage, DType, Error, Result, Shape, WithDType};
+
+/// A GPU. There is no GPU runtime yet, so no value of this type exists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GpuDevice {}
+
+/// A GPU that is driven through CUDA.
+pub type CudaDevice = GpuDevice;
+/// A GPU that is driven through Metal.
+pub type MetalDevice = GpuDevice;
 
 /// A device. Opening it, and everything else about it, goes through [`Tensor`](crate::Tensor).
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Device {
     /// The processor, with one pool of threads for all operations.
     Cpu,
+    /// A GPU through CUDA. None can be opened yet.
+    Cuda(CudaDevice),
+    /// A GPU through Metal. None can be opened yet.
+    Metal(MetalDevice),
 }
 
 /// Which device, without holding it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub enum DeviceLocation {
     /// The processor.
     Cpu,
+    /// A GPU through CUDA.
+    Cuda {
+        /// Its number.
+        gpu_id: usize,
+    },
+    /// A GPU through Metal.
+    Metal {
+        /// Its number.
+        gpu_id: usize,
+    },
 }
 
 impl Device {
@@ -23,7 +44,79 @@ impl Device {
     pub fn location(&self) -> DeviceLocation {
         match self {
             Self::Cpu => DeviceLocation::Cpu,
+            Self::Cuda(gpu) | Self::Metal(gpu) => match *gpu {},
         }
+    }
+
+    /// Opens a GPU through CUDA. There is no GPU runtime yet: always an error.
+    pub fn new_cuda(_ordinal: usize) -> Result<Self> {
+        Err(Error::NotCompiledWithCudaSupport)
+    }
+
+    /// Opens a GPU through CUDA, with a stream of its own. There is no GPU runtime yet: always an
+    /// error.
+    pub fn new_cuda_with_stream(_ordinal: usize) -> Result<Self> {
+        Err(Error::NotCompiledWithCudaSupport)
+    }
+
+    /// Opens a GPU through Metal. There is no GPU runtime yet: always an error.
+    pub fn new_metal(_ordinal: usize) -> Result<Self> {
+        Err(Error::NotCompiledWithMetalSupport)
+    }
+
+    /// A GPU through CUDA if there is one, else the processor. There is no GPU runtime yet.
+    pub fn cuda_if_available(_ordinal: usize) -> Result<Self> {
+        Ok(Self::Cpu)
+    }
+
+    /// A GPU through Metal if there is one, else the processor. There is no GPU runtime yet.
+    pub fn metal_if_available(_ordinal: usize) -> Result<Self> {
+        Ok(Self::Cpu)
+    }
+
+    /// The GPU, if it is driven through CUDA.
+    pub fn as_cuda_device(&self) -> Result<&CudaDevice> {
+        match self {
+            Self::Cuda(gpu) => Ok(gpu),
+            _ => crate::bail!("expected a cuda device, got {:?}", self.location()),
+        }
+    }
+
+    /// The GPU, if it is driven through Metal.
+    pub fn as_metal_device(&self) -> Result<&MetalDevice> {
+        match self {
+            Self::Metal(gpu) => Ok(gpu),
+            _ => crate::bail!("expected a metal device, got {:?}", self.location()),
+        }
+    }
+
+    /// True for a GPU that is driven through CUDA.
+    pub fn is_cuda(&self) -> bool {
+        matches!(self, Self::Cuda(_))
+    }
+
+    /// True for a GPU that is driven through Metal.
+    pub fn is_metal(&self) -> bool {
+        matches!(self, Self::Metal(_))
+    }
+
+    /// True if every operation on floats takes bf16.
+    pub fn supports_bf16(&self) -> bool {
+        true
+    }
+
+    /// The dtype that weights in bf16 are best computed in: f32 on the processor.
+    pub fn bf16_default_to_f32(&self) -> DType {
+        match self {
+            Self::Cpu => DType::F32,
+            Self::Cuda(_) | Self::Metal(_) => DType::BF16,
+        }
+    }
+
+    /// Runs `f` with the device's state at hand. The processor's pool of threads is the same inside
+    /// and outside.
+    pub fn with_context<F: FnOnce() -> R + Send, R: Send>(&self, f: F) -> R {
+        f()
     }
 
     /// True if both are the same device.
@@ -40,6 +133,7 @@ impl Device {
     pub fn synchronize(&self) -> Result<()> {
         match self {
             Self::Cpu => Ok(()),
+            Self::Cuda(gpu) | Self::Metal(gpu) => match *gpu {},
         }
     }
 }

@@ -139,6 +139,18 @@ pub enum Error {
         size: usize,
     },
 
+    /// CUDA was asked for, and there is no GPU runtime yet.
+    #[error("cuda: this version has no GPU runtime; use Device::Cpu")]
+    NotCompiledWithCudaSupport,
+
+    /// Metal was asked for, and there is no GPU runtime yet.
+    #[error("metal: this version has no GPU runtime; use Device::Cpu")]
+    NotCompiledWithMetalSupport,
+
+    /// The operation has no gradient.
+    #[error("backward: {op} has no gradient; detach its operands")]
+    BackwardNotSupported { op: &'static str },
+
     /// A shape that cannot be broadcast to another.
     #[error("broadcast: shape {src_shape:?} does not broadcast to {dst_shape:?}")]
     BroadcastIncompatibleShapes { src_shape: Shape, dst_shape: Shape },

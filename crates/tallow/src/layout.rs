@@ -100,8 +100,8 @@ impl Layout {
         }
         let mut dims = self.dims().to_vec();
         dims[dim] = len;
-        // A view of no elements may start one past the end, where an offset could leave the buffer.
-        let start_offset = if len == 0 {
+        // In a view of no elements an offset could leave the buffer.
+        let start_offset = if dims.contains(&0) {
             self.start_offset
         } else {
             self.start_offset + self.stride[dim] * start

@@ -10,36 +10,47 @@
 //! Read `tensor.rs`, `op.rs`, then `ops/unary` as the exemplar that all other operations imitate.
 #![forbid(unsafe_code)]
 
+mod custom_op;
 mod device;
 mod dtype;
 mod error;
 mod float8;
 mod index_op;
+mod inplace_op;
 mod layout;
+mod module;
 mod read;
 mod rounding;
 mod shape;
 mod storage;
 mod tensor;
+mod variable;
 mod views;
 
+pub mod backprop;
 pub mod cpu;
 pub mod display;
 pub mod op;
 pub mod ops;
 pub mod quantized;
 pub mod scalar;
+pub mod streaming;
 pub mod testing;
 
-pub use device::{Device, DeviceLocation, NdArray};
+pub use custom_op::{CustomOp1, CustomOp2, CustomOp3};
+pub use device::{CudaDevice, Device, DeviceLocation, GpuDevice, MetalDevice, NdArray};
 pub use dtype::{DType, DTypeParseError, F8E4M3, FloatDType, WithDType, bf16, f16};
 pub use error::{Error, Result};
 pub use index_op::{IndexOp, TensorIndexer};
+pub use inplace_op::{InplaceOp1, InplaceOp2, InplaceOp3};
 pub use layout::Layout;
+pub use module::{Module, ModuleT};
 pub use scalar::{Scalar, TensorOrScalar, TensorScalar};
 pub use shape::{D, Dim, Dims, Shape, ShapeWithOneHole};
-pub use storage::{CpuStorage, Storage};
+pub use storage::{CpuStorage, CudaStorage, GpuStorage, MetalStorage, Storage};
+pub use streaming::{StreamTensor, StreamingBinOp, StreamingModule};
 pub use tensor::{Tensor, TensorId};
+pub use variable::Var;
 
 /// The examples of the project's README, run as tests.
 #[cfg(doctest)]

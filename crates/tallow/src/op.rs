@@ -2,20 +2,24 @@
 //!
 //! An operation says what its result looks like ([`Op::infer`]) and how to compute it on each
 //! device ([`Op::cpu`]). [`apply`] does the rest, in one order: check devices, infer, allocate,
-//! lock the operands, run. [`apply_in_place`] changes its target under a write lock instead, and
-//! copies an operand that shares the target's buffer first. Locks are taken once per buffer and in
-//! the order of their addresses, so that no two operations can wait for each other.
+//! lock the operands, run. [`apply_in_place`] changes its target under a write lock instead; an
+//! operand that shares the target's buffer is copied under that lock. Locks are taken once per
+//! buffer and in the order of their addresses, so that no two operations can wait for each other.
+//! What comes from a variable remembers its operation, for gradients
+//! ([`backprop`](crate::backprop)).
 
+pub use crate::backprop::Gradients;
 pub use crate::ops::compare::CmpOp;
 
+use crate::backprop::{Node, Rule};
 use crate::cpu::CpuView;
-use crate::storage::{CpuStorage, Storage, StorageCell};
+use crate::storage::{CpuStorage, Storage, StorageCell, check_count};
 use crate::{DType, Device, Error, Layout, Result, Shape, Tensor};
 use smallvec::SmallVec;
 use std::sync::{Arc, RwLockReadGuard};
 
 /// An operation that makes a new tensor.
-pub trait Op {
+pub trait Op: Send + Sync {
     /// The name, for errors and traces.
     fn name(&self) -> &'static str;
     /// Checks the operands' shapes and dtypes, and gives the result's.
@@ -23,10 +27,21 @@ pub trait Op {
     /// Computes every element of the result; `out` has the inferred dtype and count, and holds
     /// values that mean nothing. Not called for an empty result.
     fn cpu(&self, inputs: &[CpuView<'_>], out: &mut CpuStorage) -> Result<()>;
+    /// The gradients of a scalar with respect to the inputs, given that with respect to the output,
+    /// in the inputs' shapes and dtypes. A rule may leave out (`None`) those of inputs that
+    /// [`track_op`](Tensor::track_op) says no of. Results of integers are never asked.
+    fn gradient(
+        &self,
+        _inputs: &[&Tensor],
+        _output: &Tensor,
+        _upstream: &Tensor,
+    ) -> Result<Gradients> {
+        Err(Error::BackwardNotSupported { op: self.name() })
+    }
 }
 
 /// Runs an operation.
-pub fn apply(op: &impl Op, inputs: &[&Tensor]) -> Result<Tensor> {
+pub fn apply(op: impl Op + 'static, inputs: &[&Tensor]) -> Result<Tensor> {
     let device = common_device(op.name(), inputs)?;
     let (shape, dtype) = op.infer(inputs)?;
     let count = shape.checked_elem_count()?;
@@ -39,12 +54,31 @@ pub fn apply(op: &impl Op, inputs: &[&Tensor]) -> Result<Tensor> {
                 let views = views(inputs, &guards)?;
                 op.cpu(&views, &mut out)?;
             }
-            Ok(Tensor::from_storage(
-                Storage::Cpu(out),
-                Layout::contiguous(shape),
-            ))
+            let node = Node::new(dtype, inputs, || Box::new(op));
+            let (storage, layout) = (Storage::Cpu(out), Layout::contiguous(shape));
+            Ok(Tensor::recorded(storage, layout, node))
         }
+        Device::Cuda(gpu) | Device::Metal(gpu) => match gpu {},
     }
+}
+
+/// Runs an operation that makes its own storage, and records it by the rule, if there is one.
+pub(crate) fn apply_custom(
+    name: &'static str,
+    inputs: &[&Tensor],
+    compute: impl FnOnce(&[(&CpuStorage, &Layout)]) -> Result<(CpuStorage, Shape)>,
+    rule: Option<&dyn Fn() -> Box<dyn Rule>>,
+) -> Result<Tensor> {
+    common_device(name, inputs)?;
+    ready()?;
+    let guards = lock_all(inputs);
+    let views = views(inputs, &guards)?;
+    let operands: SmallVec<[_; 3]> = views.iter().map(|x| (x.storage(), x.layout())).collect();
+    let (storage, shape) = compute(&operands)?;
+    check_count(&shape, storage.len())?;
+    let node = rule.and_then(|rule| Node::new(storage.dtype(), inputs, rule));
+    let (storage, layout) = (Storage::Cpu(storage), Layout::contiguous(shape));
+    Ok(Tensor::recorded(storage, layout, node))
 }
 
 /// An operation that changes its target.
@@ -74,27 +108,38 @@ pub fn apply_in_place(op: &impl InPlaceOp, target: &Tensor, inputs: &[&Tensor]) 
         );
     }
     let aliased = |input: &&Tensor| Arc::ptr_eq(input.storage_cell(), target.storage_cell());
-    let copies = inputs
-        .iter()
-        .map(|input| {
-            if aliased(input) {
-                input.copy()
-            } else {
-                Ok((*input).clone())
-            }
-        })
-        .collect::<Result<SmallVec<[Tensor; 4]>>>()?;
-    let inputs = copies.iter().collect::<SmallVec<[&Tensor; 4]>>();
     match target.device() {
         Device::Cpu => {
             ready()?;
-            // No operand shares the target's buffer now. Readers first, in the order of addresses;
-            // another in-place operation that wants one of them as its target waits for us, and
-            // we wait for it only if its target is below ours, which it then already holds.
-            let (guards, mut target_guard) = lock_with_target(&inputs, target);
-            let views = views(&inputs, &guards)?;
+            let others: SmallVec<[&Tensor; 4]> = inputs
+                .iter()
+                .copied()
+                .filter(|input| !aliased(input))
+                .collect();
+            // Readers first, in the order of addresses; another in-place operation that wants one
+            // of them as its target waits for us, and we wait for it only if its target is below
+            // ours, which it then already holds.
+            let (guards, mut target_guard) = lock_with_target(&others, target);
+            // What shares the target's buffer is copied under its lock, so that nothing comes
+            // between reading it and writing.
+            let copies = inputs.iter().filter(|input| aliased(input));
+            let copies = copies.map(|input| {
+                let view = CpuView::new(target_guard.as_cpu()?, input.layout())?;
+                let layout = Layout::contiguous(input.shape().clone());
+                Ok((crate::ops::copy::copied(view)?, layout))
+            });
+            let copies = copies.collect::<Result<SmallVec<[(CpuStorage, Layout); 2]>>>()?;
+            let mut next = copies.iter().peekable();
+            let mut views = SmallVec::<[CpuView<'_>; 4]>::new();
+            for input in inputs {
+                views.push(match next.next_if(|_| aliased(input)) {
+                    Some((storage, layout)) => CpuView::new(storage, layout)?,
+                    None => view(input, &guards)?,
+                });
+            }
             op.cpu(target_guard.as_cpu_mut()?, target.layout(), &views)
         }
+        Device::Cuda(gpu) | Device::Metal(gpu) => match *gpu {},
     }
 }
 
@@ -157,13 +202,14 @@ fn lock_with_target<'a>(
 }
 
 fn views<'a>(inputs: &[&'a Tensor], guards: &'a Guards<'_>) -> Result<SmallVec<[CpuView<'a>; 4]>> {
-    let view = |input: &&'a Tensor| {
-        let address = Arc::as_ptr(input.storage_cell());
-        let (_, guard) = guards
-            .iter()
-            .find(|(cell, _)| *cell == address)
-            .expect("every operand's buffer was locked");
-        CpuView::new(guard.as_cpu()?, input.layout())
-    };
-    inputs.iter().map(view).collect()
+    inputs.iter().map(|input| view(input, guards)).collect()
+}
+
+fn view<'a>(input: &'a Tensor, guards: &'a Guards<'_>) -> Result<CpuView<'a>> {
+    let address = Arc::as_ptr(input.storage_cell());
+    let (_, guard) = guards
+        .iter()
+        .find(|(cell, _)| *cell == address)
+        .expect("every operand's buffer was locked");
+    CpuView::new(guard.as_cpu()?, input.layout())
 }

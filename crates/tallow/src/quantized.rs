@@ -152,19 +152,19 @@ impl QTensor {
     }
 }
 
-/// Multiplies by a matrix of blocks.
-#[derive(Debug)]
+/// Multiplies by a matrix of blocks. Clones share it.
+#[derive(Clone, Debug)]
 pub struct QMatMul {
     weight: Arc<QTensor>,
     dims: [usize; 2],
-    repacked: Option<Repacked>,
+    repacked: Option<Arc<Repacked>>,
 }
 
 impl QMatMul {
     /// Takes a matrix `[n, k]`; interleaves its rows where that pays.
     pub fn from_arc(weight: Arc<QTensor>) -> Result<Self> {
         let (rows, columns) = weight.shape().dims2()?;
-        let repacked = Repacked::new(weight.dtype(), weight.data(), rows, columns);
+        let repacked = Repacked::new(weight.dtype(), weight.data(), rows, columns).map(Arc::new);
         if let (Some(_), Bytes::Shared(bytes)) = (&repacked, &weight.bytes) {
             bytes.advise_dont_need();
         }

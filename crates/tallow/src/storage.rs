@@ -29,12 +29,24 @@ pub enum CpuStorage {
     F8E8M0(Vec<u8>),
 }
 
+/// A buffer on a GPU. There is no GPU runtime yet, so no value of this type exists.
+#[derive(Debug)]
+pub enum GpuStorage {}
+
+/// A buffer on a GPU that is driven through CUDA.
+pub type CudaStorage = GpuStorage;
+/// A buffer on a GPU that is driven through Metal.
+pub type MetalStorage = GpuStorage;
+
 /// A buffer on one of the devices.
 #[derive(Debug)]
-#[non_exhaustive]
 pub enum Storage {
     /// Main memory.
     Cpu(CpuStorage),
+    /// A GPU's memory, through CUDA.
+    Cuda(CudaStorage),
+    /// A GPU's memory, through Metal.
+    Metal(MetalStorage),
 }
 
 macro_rules! each_storage {
@@ -117,6 +129,7 @@ impl Storage {
     pub fn dtype(&self) -> DType {
         match self {
             Self::Cpu(storage) => storage.dtype(),
+            Self::Cuda(gpu) | Self::Metal(gpu) => match *gpu {},
         }
     }
 
@@ -124,6 +137,7 @@ impl Storage {
     pub fn device(&self) -> Device {
         match self {
             Self::Cpu(_) => Device::Cpu,
+            Self::Cuda(gpu) | Self::Metal(gpu) => match *gpu {},
         }
     }
 
@@ -131,6 +145,7 @@ impl Storage {
     pub(crate) fn as_cpu(&self) -> Result<&CpuStorage> {
         match self {
             Self::Cpu(storage) => Ok(storage),
+            Self::Cuda(gpu) | Self::Metal(gpu) => match *gpu {},
         }
     }
 
@@ -138,6 +153,7 @@ impl Storage {
     pub(crate) fn as_cpu_mut(&mut self) -> Result<&mut CpuStorage> {
         match self {
             Self::Cpu(storage) => Ok(storage),
+            Self::Cuda(gpu) | Self::Metal(gpu) => match *gpu {},
         }
     }
 }
@@ -166,6 +182,7 @@ impl Drop for StorageCell {
         let cell = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
         match std::mem::replace(cell, Storage::Cpu(CpuStorage::U8(Vec::new()))) {
             Storage::Cpu(storage) => storage.recycle(),
+            Storage::Cuda(gpu) | Storage::Metal(gpu) => match gpu {},
         }
     }
 }

@@ -4,9 +4,11 @@
 //! tensor can do is spread over the folders of [`ops`](crate::ops); here are its parts and
 //! constructors.
 
+use crate::backprop::Node;
 use crate::device::NdArray;
 use crate::shape::{Dim, ShapeWithOneHole};
 use crate::storage::{CpuStorage, Storage, StorageCell, check_count};
+use crate::views::View;
 use crate::{DType, Device, Layout, Result, Shape, WithDType, bail};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, RwLockReadGuard};
@@ -39,6 +41,23 @@ struct Parts {
     layout: Layout,
     dtype: DType,
     device: Device,
+    origin: Origin,
+}
+
+/// Where gradients go from a tensor.
+enum Origin {
+    /// Nowhere.
+    Untracked,
+    /// They stay: it is a variable.
+    Variable,
+    /// To the operands of what made it.
+    Node(Box<Node>),
+}
+
+impl From<Option<Node>> for Origin {
+    fn from(node: Option<Node>) -> Self {
+        node.map_or(Self::Untracked, |node| Self::Node(Box::new(node)))
+    }
 }
 
 impl AsRef<Tensor> for Tensor {
@@ -50,6 +69,11 @@ impl AsRef<Tensor> for Tensor {
 /// Parts.
 impl Tensor {
     pub(crate) fn from_storage(storage: Storage, layout: Layout) -> Self {
+        Self::recorded(storage, layout, None)
+    }
+
+    /// A new tensor, with what made it.
+    pub(crate) fn recorded(storage: Storage, layout: Layout, node: Option<Node>) -> Self {
         let (dtype, device) = (storage.dtype(), storage.device());
         let storage = Arc::new(StorageCell::new(storage));
         Self(Arc::new(Parts {
@@ -58,18 +82,63 @@ impl Tensor {
             layout,
             dtype,
             device,
+            origin: node.into(),
         }))
     }
 
-    /// A view of the same buffer.
-    pub(crate) fn view(&self, layout: Layout) -> Self {
+    /// A view of the same buffer, and how it was made.
+    pub(crate) fn view(&self, layout: Layout, view: View) -> Self {
+        let node = Node::new(self.0.dtype, &[self], || Box::new(view));
+        self.sharing(layout, node.into())
+    }
+
+    fn sharing(&self, layout: Layout, origin: Origin) -> Self {
         Self(Arc::new(Parts {
             id: TensorId::new(),
             storage: Arc::clone(&self.0.storage),
             layout,
             dtype: self.0.dtype,
             device: self.0.device.clone(),
+            origin,
         }))
+    }
+
+    /// A tensor of the same elements, in the same buffer, that no gradient flows through.
+    pub fn detach(&self) -> Self {
+        match self.track_op() {
+            true => self.sharing(self.layout().clone(), Origin::Untracked),
+            false => self.clone(),
+        }
+    }
+
+    /// The same elements as a variable.
+    pub(crate) fn into_variable(self) -> Self {
+        self.sharing(self.layout().clone(), Origin::Variable)
+    }
+
+    /// True if gradients are taken of the tensor: it is a [`Var`](crate::Var).
+    pub fn is_variable(&self) -> bool {
+        matches!(self.0.origin, Origin::Variable)
+    }
+
+    /// True if gradients flow through the tensor: it is a variable, or computed from one.
+    pub fn track_op(&self) -> bool {
+        !matches!(self.0.origin, Origin::Untracked)
+    }
+
+    pub(crate) fn node(&self) -> Option<&Node> {
+        match &self.0.origin {
+            Origin::Node(node) => Some(node),
+            _ => None,
+        }
+    }
+
+    /// The node, if nobody else holds the tensor.
+    pub(crate) fn into_node(self) -> Option<Box<Node>> {
+        match Arc::into_inner(self.0)?.origin {
+            Origin::Node(node) => Some(node),
+            _ => None,
+        }
     }
 
     pub(crate) fn storage_cell(&self) -> &Arc<StorageCell> {
@@ -151,6 +220,7 @@ impl Tensor {
                 Storage::Cpu(storage),
                 Layout::contiguous(shape),
             )),
+            Device::Cuda(gpu) | Device::Metal(gpu) => match *gpu {},
         }
     }
 

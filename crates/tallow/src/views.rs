@@ -1,8 +1,47 @@
 //! Views: new layouts over the same buffer. None of these computes; `reshape` and `flatten` copy
 //! where no strides can express the new shape.
 
+use crate::backprop::{Gradients, Rule};
 use crate::shape::{Dim, Dims, ShapeWithOneHole};
-use crate::{D, Error, Result, Shape, Tensor, bail};
+use crate::{D, Error, Layout, Result, Shape, Tensor, bail};
+use smallvec::smallvec;
+
+/// How a view was made of its tensor, for gradients.
+pub(crate) enum View {
+    /// Other sizes for the same elements.
+    Reshape,
+    /// Two dimensions exchanged.
+    Transpose(usize, usize),
+    /// Dimensions in a new order.
+    Permute(Vec<usize>),
+    /// Part of a dimension.
+    Narrow { dim: usize, start: usize },
+    /// Elements repeated.
+    Broadcast,
+}
+
+impl Rule for View {
+    fn gradient(&self, inputs: &[&Tensor], _: &Tensor, upstream: &Tensor) -> Result<Gradients> {
+        let x = inputs[0];
+        let gradient = match self {
+            Self::Reshape => upstream.reshape(x.shape())?,
+            Self::Transpose(dim1, dim2) => upstream.transpose(*dim1, *dim2)?,
+            Self::Permute(dims) => {
+                let mut back = vec![0; dims.len()];
+                dims.iter()
+                    .enumerate()
+                    .for_each(|(to, &from)| back[from] = to);
+                upstream.permute(back)?
+            }
+            Self::Narrow { dim, start } => {
+                let behind = x.dims()[*dim] - start - upstream.dims()[*dim];
+                upstream.pad_with_zeros(*dim, *start, behind)?
+            }
+            Self::Broadcast => upstream.sum_to(x.shape())?,
+        };
+        Ok(smallvec![Some(gradient)])
+    }
+}
 
 impl Tensor {
     /// `len` indexes of one dimension, from `start` on.
@@ -15,14 +54,16 @@ impl Tensor {
     /// ```
     pub fn narrow<I: Dim>(&self, dim: I, start: usize, len: usize) -> Result<Self> {
         let dim = dim.to_index(self.shape(), "narrow")?;
-        Ok(self.view(self.layout().narrow(dim, start, len)?))
+        let layout = self.layout().narrow(dim, start, len)?;
+        Ok(self.view(layout, View::Narrow { dim, start }))
     }
 
     /// Two dimensions exchanged.
     pub fn transpose<I: Dim, J: Dim>(&self, dim1: I, dim2: J) -> Result<Self> {
         let dim1 = dim1.to_index(self.shape(), "transpose")?;
         let dim2 = dim2.to_index(self.shape(), "transpose")?;
-        Ok(self.view(self.layout().transpose(dim1, dim2)?))
+        let layout = self.layout().transpose(dim1, dim2)?;
+        Ok(self.view(layout, View::Transpose(dim1, dim2)))
     }
 
     /// The last two dimensions exchanged. Errors below rank 2.
@@ -41,7 +82,8 @@ impl Tensor {
     /// Dimensions in a new order: dimension `i` of the result is dimension `dims[i]` of this.
     pub fn permute<I: Dims>(&self, dims: I) -> Result<Self> {
         let dims = dims.to_indexes(self.shape(), "permute")?;
-        Ok(self.view(self.layout().permute(&dims)?))
+        let layout = self.layout().permute(&dims)?;
+        Ok(self.view(layout, View::Permute(dims)))
     }
 
     /// The same elements in another shape; one size may be left open, as `()`. A view where strides
@@ -61,12 +103,14 @@ impl Tensor {
             false => return self.contiguous()?.reshape(shape),
         };
         let start_offset = layout.start_offset();
-        Ok(self.view(crate::Layout::contiguous_with_offset(shape, start_offset)))
+        let layout = Layout::contiguous_with_offset(shape, start_offset);
+        Ok(self.view(layout, View::Reshape))
     }
 
     /// Stretched to a larger shape: sizes are aligned at the end, and sizes of 1 repeat.
     pub fn broadcast_as<S: Into<Shape>>(&self, shape: S) -> Result<Self> {
-        Ok(self.view(self.layout().broadcast_as(shape)?))
+        let layout = self.layout().broadcast_as(shape)?;
+        Ok(self.view(layout, View::Broadcast))
     }
 
     /// [`broadcast_as`](Self::broadcast_as) by another name.
@@ -89,7 +133,8 @@ impl Tensor {
         dims.remove(dim);
         stride.remove(dim);
         let start_offset = self.layout().start_offset();
-        Ok(self.view(crate::Layout::new(Shape::from(dims), stride, start_offset)))
+        let layout = Layout::new(Shape::from(dims), stride, start_offset);
+        Ok(self.view(layout, View::Reshape))
     }
 
     /// With a dimension of size 1 more.
@@ -105,7 +150,8 @@ impl Tensor {
         dims.insert(dim, 1);
         stride.insert(dim, step);
         let start_offset = self.layout().start_offset();
-        Ok(self.view(crate::Layout::new(Shape::from(dims), stride, start_offset)))
+        let layout = Layout::new(Shape::from(dims), stride, start_offset);
+        Ok(self.view(layout, View::Reshape))
     }
 
     /// One slice of the first dimension; a scalar gives itself.
@@ -147,6 +193,18 @@ impl Tensor {
         self.flatten(0, end_dim)
     }
 
+    /// The sum over what [`broadcast_as`](Self::broadcast_as) repeated of a tensor of `shape`.
+    pub(crate) fn sum_to(&self, shape: &Shape) -> Result<Self> {
+        let left = self.rank() - shape.rank();
+        let stretched =
+            |&dim: &usize| dim < left || (shape.dims()[dim - left] == 1 && self.dims()[dim] != 1);
+        let dims: Vec<usize> = (0..self.rank()).filter(stretched).collect();
+        match dims.is_empty() {
+            true => Ok(self.clone()),
+            false => self.sum_keepdim(dims)?.reshape(shape),
+        }
+    }
+
     /// All elements in one dimension.
     pub fn flatten_all(&self) -> Result<Self> {
         self.reshape(self.elem_count())
@@ -170,11 +228,6 @@ impl Tensor {
             .enumerate()
             .map(|(at, start)| self.narrow(dim, start, short + usize::from(at < longer)))
             .collect()
-    }
-
-    /// A tensor of the same elements that no gradient flows through.
-    pub fn detach(&self) -> Self {
-        self.clone()
     }
 }
 

@@ -28,6 +28,16 @@ impl<'a> CpuView<'a> {
         self.storage.dtype()
     }
 
+    /// The whole storage; the layout says which elements are the view's.
+    pub fn storage(&self) -> &'a CpuStorage {
+        self.storage
+    }
+
+    /// The shape, strides and offset in the storage.
+    pub fn layout(&self) -> &'a Layout {
+        self.layout
+    }
+
     /// The sizes.
     pub fn dims(&self) -> &'a [usize] {
         self.layout.dims()

@@ -5,13 +5,16 @@
 
 mod cases;
 mod cpu;
+mod slopes;
 
 use super::{Family, OpInfo};
 use crate::cpu::CpuView;
-use crate::op::{Op, apply};
+use crate::op::{Gradients, Op, apply};
 use crate::scalar::{Place, Scalar, TensorOrScalar, TensorScalar};
 use crate::{CpuStorage, DType, Error, Result, Shape, Tensor};
 use cpu::Formula;
+use slopes::Slope;
+use smallvec::smallvec;
 
 /// The family's entry in [`ALL`](super::ALL).
 pub const FAMILY: Family = Family {
@@ -59,7 +62,7 @@ struct Clamp {
 /// A formula as an operation.
 struct Parametric<F>(F);
 
-impl<F: Formula> Op for Parametric<F> {
+impl<F: Formula + Slope + 'static> Op for Parametric<F> {
     fn name(&self) -> &'static str {
         F::NAME
     }
@@ -72,6 +75,9 @@ impl<F: Formula> Op for Parametric<F> {
     }
     fn cpu(&self, inputs: &[CpuView<'_>], out: &mut CpuStorage) -> Result<()> {
         cpu::run(self.0, inputs[0], out)
+    }
+    fn gradient(&self, inputs: &[&Tensor], out: &Tensor, upstream: &Tensor) -> Result<Gradients> {
+        Ok(smallvec![Some(self.0.gradient(inputs[0], out, upstream)?)])
     }
 }
 
@@ -95,7 +101,7 @@ impl Tensor {
     pub fn affine(&self, mul: f64, add: f64) -> Result<Self> {
         let whole = whole(mul).zip(whole(add));
         apply(
-            &Parametric(Affine {
+            Parametric(Affine {
                 scale: mul,
                 shift: add,
                 whole,
@@ -116,7 +122,7 @@ impl Tensor {
     /// ```
     pub fn powf(&self, e: f64) -> Result<Self> {
         apply(
-            &Parametric(Powf {
+            Parametric(Powf {
                 exponent: e,
                 whole: whole(e),
             }),
@@ -134,7 +140,7 @@ impl Tensor {
     /// # Ok::<(), tallow::Error>(())
     /// ```
     pub fn elu(&self, alpha: f64) -> Result<Self> {
-        apply(&Parametric(Elu { alpha }), &[self])
+        apply(Parametric(Elu { alpha }), &[self])
     }
 
     /// At least `min`, and then at most `max`, each a number or a tensor of this shape; NaN stays.
@@ -175,7 +181,7 @@ impl Tensor {
             _ => (0, 0),
         };
         let (least, most) = (least.to_f64(), most.to_f64());
-        apply(&Parametric(Clamp { least, most, whole }), &[self])
+        apply(Parametric(Clamp { least, most, whole }), &[self])
     }
 }
 

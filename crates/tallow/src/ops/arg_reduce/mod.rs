@@ -54,7 +54,7 @@ fn arg_reduce<D: Dim>(x: &Tensor, dim: D, greatest: bool) -> Result<Tensor> {
     let op = ArgReduce { greatest };
     let dim = dim.to_index(x.shape(), op.name())?;
     let last = x.rank() - 1;
-    apply(&op, &[&x.transpose(dim, last)?])?.transpose(dim, last)
+    apply(op, &[&x.transpose(dim, last)?])?.transpose(dim, last)
 }
 
 /// Reductions to an index.

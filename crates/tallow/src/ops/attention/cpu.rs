@@ -13,6 +13,7 @@
 
 use super::super::tile_product::{Product, width_of};
 use super::AttentionOptions;
+use super::few::{self, ROWS_MAX, TileRows};
 use crate::cpu::vector::{VectorFloat, widen_run};
 use crate::cpu::{CpuView, View, recycle};
 use crate::{CpuStorage, Result};
@@ -20,7 +21,7 @@ use std::ops::Range;
 use tallow_simd::{Kernel, Simd, math};
 
 /// Keys a tile: kᵀ and v of 64 × 64 f32 are 16 KiB each, and the scores of a block as much.
-const TILE: usize = 64;
+pub(super) const TILE: usize = 64;
 /// Rows a block aims at: enough that widening a tile costs little beside multiplying by it.
 const ROWS: usize = 48;
 /// With this many query positions or fewer, keys are cut into spans.
@@ -266,15 +267,12 @@ impl<Q: VectorFloat, K: VectorFloat> Kernel for Task<'_, Q, K> {
             let end = keys.end.min(page.first + page.len);
             for tile in (start..end.max(start)).step_by(TILE) {
                 let tile = tile..(tile + TILE).min(end);
-                load_keys(simd, page, (batch, kv_head), &tile, &mut scratch.k);
-                load_values(simd, page, (batch, kv_head), &tile, width, &mut scratch.v);
-                let product = Product {
-                    lhs: &scratch.q,
-                    rhs: &scratch.k,
-                    inner: head_dim,
-                    columns: TILE,
+                let at = TileAt {
+                    page,
+                    place: (batch, kv_head),
+                    tile: &tile,
                 };
-                product.set(simd, &mut scratch.scores);
+                score(simd, &plan, at, &mut scratch);
                 for (row, scores) in scratch.scores.chunks_exact_mut(TILE).enumerate() {
                     let visible = plan.visible(positions.start + row / plan.group, &options);
                     mask(scores, &tile, &visible);
@@ -288,18 +286,91 @@ impl<Q: VectorFloat, K: VectorFloat> Kernel for Task<'_, Q, K> {
                             .for_each(|sum| *sum *= shrink);
                     }
                 }
-                let product = Product {
-                    lhs: &scratch.scores,
-                    rhs: &scratch.v,
-                    inner: TILE,
-                    columns: width,
-                };
-                product.add(simd, sums);
+                add_values(simd, &plan, at, &mut scratch, sums);
             }
         }
         let Scratch { q, k, v, scores } = scratch;
         [q, k, v, scores].into_iter().for_each(recycle::give);
     }
+}
+
+/// The tile of a page that a task is at.
+struct TileAt<'a, 'b, K> {
+    page: &'a Page<'b, K>,
+    /// Batch index and key/value head.
+    place: (usize, usize),
+    tile: &'a Range<usize>,
+}
+
+impl<K> Clone for TileAt<'_, '_, K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<K> Copy for TileAt<'_, '_, K> {}
+
+impl<'a, K: VectorFloat> TileAt<'a, '_, K> {
+    /// The rows of keys or values, if they can be read as they lie for so few rows of queries.
+    #[inline(always)]
+    fn as_rows<S: Simd>(self, plan: &Plan, view: View<'a, K>) -> Option<TileRows<'a, K>> {
+        let whole = plan.head_dim.is_multiple_of(S::F32_LANES) && view.strides[3] == 1;
+        if plan.rows() > ROWS_MAX || !whole {
+            return None;
+        }
+        let start = self.place.0 * view.strides[0]
+            + self.place.1 * view.strides[1]
+            + (self.tile.start - self.page.first) * view.strides[2];
+        Some(TileRows {
+            data: &view.data[start..],
+            stride: view.strides[2],
+            len: self.tile.len(),
+            head_dim: plan.head_dim,
+        })
+    }
+}
+
+/// The scores of all rows against the keys of a tile.
+#[inline(always)]
+fn score<S: Simd, K: VectorFloat>(
+    simd: S,
+    plan: &Plan,
+    at: TileAt<'_, '_, K>,
+    scratch: &mut Scratch,
+) {
+    if let Some(keys) = at.as_rows::<S>(plan, at.page.k) {
+        return few::scores(simd, &scratch.q, keys, &mut scratch.scores);
+    }
+    load_keys(simd, at.page, at.place, at.tile, &mut scratch.k);
+    let product = Product {
+        lhs: &scratch.q,
+        rhs: &scratch.k,
+        inner: plan.head_dim,
+        columns: TILE,
+    };
+    product.set(simd, &mut scratch.scores);
+}
+
+/// Adds the values of a tile, by their weights.
+#[inline(always)]
+fn add_values<S: Simd, K: VectorFloat>(
+    simd: S,
+    plan: &Plan,
+    at: TileAt<'_, '_, K>,
+    scratch: &mut Scratch,
+    sums: &mut [f32],
+) {
+    let width = plan.width;
+    if let Some(values) = at.as_rows::<S>(plan, at.page.v) {
+        return few::add_values(simd, &scratch.scores, values, (sums, width));
+    }
+    load_values(simd, at.page, at.place, at.tile, width, &mut scratch.v);
+    let product = Product {
+        lhs: &scratch.scores,
+        rhs: &scratch.v,
+        inner: TILE,
+        columns: width,
+    };
+    product.add(simd, sums);
 }
 
 /// Rows (position, head of the group), widened and scaled. Rows behind the last position are zeros.

@@ -8,14 +8,17 @@
 //!
 //! The softmax streams over tiles of keys (Milakov and Gimelshein 2018; Dao et al. 2022): no score
 //! matrix of q_len × kv_len exists. Sums are in f32. Keys that are contiguous along kv_len (a cache
-//! that is stored transposed) are read as they lie.
+//! that is stored transposed) are read as they lie. Only the gradient writes the score matrix, head
+//! group by head group.
 
 mod cases;
 mod cpu;
+mod few;
+mod gradient;
 
 use super::{Family, OpInfo};
 use crate::cpu::CpuView;
-use crate::op::{Op, apply};
+use crate::op::{Gradients, Op, apply};
 use crate::{CpuStorage, DType, Error, Result, Shape, Tensor, bail, bf16, f16};
 
 /// The family's entry in [`ALL`](super::ALL).
@@ -108,6 +111,10 @@ impl Op for Attention {
             _ => cpu::attention::<f32, f32>(inputs, self.0, out),
         }
     }
+
+    fn gradient(&self, inputs: &[&Tensor], _: &Tensor, upstream: &Tensor) -> Result<Gradients> {
+        gradient::attention(self.0, inputs, upstream)
+    }
 }
 
 /// Attention over keys and values in one piece. q `[batch, heads, q_len, head_dim]`, k and v
@@ -122,7 +129,7 @@ impl Op for Attention {
 /// # Ok::<(), tallow::Error>(())
 /// ```
 pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor, options: AttentionOptions) -> Result<Tensor> {
-    apply(&Attention(options), &[q, k, v])
+    apply(Attention(options), &[q, k, v])
 }
 
 /// [`attention`] over pages of keys and values, in the order of their positions. Pages may differ
@@ -137,7 +144,7 @@ pub fn attention_paged(
     }
     let pages = pages.iter().flat_map(|(k, v)| [k, v]);
     apply(
-        &Attention(options),
+        Attention(options),
         &std::iter::once(q).chain(pages).collect::<Vec<_>>(),
     )
 }

@@ -1,11 +1,13 @@
 //! The table of binary functions: each written once over f32 vectors (which also serve f16, bf16
 //! and f8e4m3), once over f64 and once over integers, with the pairs of integers that have no
-//! answer.
+//! answer, and the derivatives.
 
+use super::slopes::{self, Slopes};
 use crate::cpu::integer::Integer;
 use crate::cpu::map::Cost;
 use crate::cpu::pairs::by_lanes;
 use crate::cpu::power::power;
+use crate::{Result, Tensor};
 use tallow_simd::Simd;
 
 /// A function of two numbers.
@@ -20,11 +22,14 @@ pub(super) trait Formula: Copy + Send + Sync + 'static {
     fn double(a: f64, b: f64) -> f64;
     fn integer<T: Integer>(a: T, b: T) -> T;
     fn refuses<T: Integer>(a: T, b: T) -> bool;
+    /// The gradients with respect to a and b, from the result and the gradient with respect to it.
+    fn gradient(ab: [&Tensor; 2], y: &Tensor, u: &Tensor) -> Result<[Tensor; 2]>;
 }
 
 macro_rules! formulas {
-    ($($Type:ident $name:literal $cost:ident, $vector:expr, $double:expr, $integer:expr,
-       $refusal:expr, $refuses:expr;)+) => {
+    ($($Type:ident $name:literal $cost:ident,
+       |$s:ident, $a:ident, $b:ident| $vector:expr, $double:expr, $integer:expr,
+       $refusal:expr, $refuses:expr, $slopes:path;)+) => {
         $(
             #[derive(Clone, Copy)]
             pub(super) struct $Type;
@@ -35,8 +40,8 @@ macro_rules! formulas {
                 const COST: Cost = Cost::$cost;
                 const REFUSAL: Option<&'static str> = $refusal;
                 #[inline(always)]
-                fn vector<S: Simd>(simd: S, a: S::F32, b: S::F32) -> S::F32 {
-                    $vector(simd, a, b)
+                fn vector<S: Simd>($s: S, $a: S::F32, $b: S::F32) -> S::F32 {
+                    $vector
                 }
                 #[inline(always)]
                 fn double(a: f64, b: f64) -> f64 {
@@ -50,6 +55,10 @@ macro_rules! formulas {
                 fn refuses<T: Integer>(a: T, b: T) -> bool {
                     $refuses(a, b)
                 }
+                fn gradient(ab: [&Tensor; 2], y: &Tensor, u: &Tensor) -> Result<[Tensor; 2]> {
+                    const SLOPES: Slopes = $slopes;
+                    SLOPES(ab, y, u)
+                }
             }
         )+
     };
@@ -60,15 +69,20 @@ const NEGATIVE_POWER: &str =
     "an integer to a negative power is no integer; cast to a float dtype for fractions";
 
 formulas! {
-    Add "add" Light, |s: S, a, b| s.add_f32(a, b), |a: f64, b| a + b, T::plus, None, never;
-    Sub "sub" Light, |s: S, a, b| s.sub_f32(a, b), |a: f64, b| a - b, T::minus, None, never;
-    Mul "mul" Light, |s: S, a, b| s.mul_f32(a, b), |a: f64, b| a * b, T::times, None, never;
-    Div "div" Light, |s: S, a, b| s.div_f32(a, b), |a: f64, b| a / b, T::divided_by,
-        Some(BY_ZERO), |_, b| b == T::ZERO;
-    Maximum "maximum" Light, |s: S, a, b| s.max_f32(a, b), max, Ord::max, None, never;
-    Minimum "minimum" Light, |s: S, a, b| s.min_f32(a, b), min, Ord::min, None, never;
-    Pow "pow" Heavy, |s: S, a, b| by_lanes(s, a, b, power), f64::powf, integer_power,
-        Some(NEGATIVE_POWER), no_integer_power;
+    Add "add" Light, |s, a, b| s.add_f32(a, b), |a: f64, b| a + b, T::plus, None, never,
+        slopes::add;
+    Sub "sub" Light, |s, a, b| s.sub_f32(a, b), |a: f64, b| a - b, T::minus, None, never,
+        slopes::sub;
+    Mul "mul" Light, |s, a, b| s.mul_f32(a, b), |a: f64, b| a * b, T::times, None, never,
+        slopes::mul;
+    Div "div" Light, |s, a, b| s.div_f32(a, b), |a: f64, b| a / b, T::divided_by,
+        Some(BY_ZERO), |_, b| b == T::ZERO, slopes::div;
+    Maximum "maximum" Light, |s, a, b| s.max_f32(a, b), max, Ord::max, None, never,
+        slopes::chosen;
+    Minimum "minimum" Light, |s, a, b| s.min_f32(a, b), min, Ord::min, None, never,
+        slopes::chosen;
+    Pow "pow" Heavy, |s, a, b| by_lanes(s, a, b, power), f64::powf, integer_power,
+        Some(NEGATIVE_POWER), no_integer_power, slopes::pow;
 }
 
 #[inline(always)]

@@ -12,13 +12,15 @@ mod cases;
 mod cpu;
 mod formulas;
 mod operators;
+mod slopes;
 
 use super::{Family, OpInfo};
 use crate::cpu::CpuView;
-use crate::op::{Op, apply};
+use crate::op::{Gradients, Op, apply};
 use crate::scalar::{Scalar, TensorOrScalar, TensorScalar};
 use crate::{CpuStorage, DType, Error, Result, Shape, Tensor};
 use formulas::{Add, Div, Formula, Maximum, Minimum, Mul, Pow, Sub};
+use smallvec::smallvec;
 
 /// The family's entry in [`ALL`](super::ALL).
 pub const FAMILY: Family = Family {
@@ -65,6 +67,10 @@ impl<F: Formula> Op for Binary<F> {
     fn cpu(&self, inputs: &[CpuView<'_>], out: &mut CpuStorage) -> Result<()> {
         cpu::run(self.0, [inputs[0], inputs[1]], out)
     }
+    fn gradient(&self, inputs: &[&Tensor], out: &Tensor, upstream: &Tensor) -> Result<Gradients> {
+        let [lhs, rhs] = F::gradient([inputs[0], inputs[1]], out, upstream)?;
+        Ok(smallvec![Some(lhs), Some(rhs)])
+    }
 }
 
 /// The shape that both operands have; an error if shapes or dtypes differ.
@@ -90,7 +96,7 @@ pub(super) fn stretch(lhs: &Tensor, rhs: &Tensor, op: &'static str) -> Result<[T
 }
 
 fn binary<F: Formula>(formula: F, lhs: &Tensor, rhs: &Tensor) -> Result<Tensor> {
-    apply(&Binary(formula), &[lhs, rhs])
+    apply(Binary(formula), &[lhs, rhs])
 }
 
 fn broadcast<F: Formula>(formula: F, lhs: &Tensor, rhs: &Tensor) -> Result<Tensor> {

@@ -11,8 +11,9 @@ mod cpu;
 
 use super::{Family, OpInfo};
 use crate::cpu::CpuView;
-use crate::op::{Op, apply};
+use crate::op::{Gradients, Op, apply};
 use crate::{CpuStorage, DType, Error, Result, Shape, Tensor};
+use smallvec::smallvec;
 
 const NAME: &str = "to_dtype";
 
@@ -43,6 +44,9 @@ impl Op for Cast {
     fn cpu(&self, inputs: &[CpuView<'_>], out: &mut CpuStorage) -> Result<()> {
         cpu::run(inputs[0], out)
     }
+    fn gradient(&self, inputs: &[&Tensor], _: &Tensor, upstream: &Tensor) -> Result<Gradients> {
+        Ok(smallvec![Some(upstream.to_dtype(inputs[0].dtype())?)])
+    }
 }
 
 impl Tensor {
@@ -60,7 +64,7 @@ impl Tensor {
         if self.dtype() == dtype {
             return Ok(self.clone());
         }
-        apply(&Cast(dtype), &[self])
+        apply(Cast(dtype), &[self])
     }
 }
 

@@ -117,12 +117,12 @@ fn compare_integers(x: &Tensor, number: Scalar, op: CmpOp) -> Result<Tensor> {
         _ => return all(false),
     };
     let rhs = Scalar::I64(at).beside(x.dtype(), x.device(), op.name())?;
-    apply(&op, &[x, &rhs.broadcast_as(x.shape())?])
+    apply(op, &[x, &rhs.broadcast_as(x.shape())?])
 }
 
 fn broadcast(lhs: &Tensor, rhs: &Tensor, op: CmpOp, name: &'static str) -> Result<Tensor> {
     let [lhs, rhs] = stretch(lhs, rhs, name)?;
-    apply(&op, &[&lhs, &rhs])
+    apply(op, &[&lhs, &rhs])
 }
 
 /// Comparisons of tensors of one shape and dtype, or of a tensor and a number.
@@ -138,13 +138,13 @@ impl Tensor {
     /// ```
     pub fn cmp<T: TensorOrScalar>(&self, rhs: T, op: CmpOp) -> Result<Self> {
         match rhs.to_tensor_scalar()? {
-            TensorScalar::Tensor(rhs) => apply(&op, &[self, &rhs]),
+            TensorScalar::Tensor(rhs) => apply(op, &[self, &rhs]),
             TensorScalar::Scalar(rhs) if self.dtype().is_int() => {
                 compare_integers(self, Scalar::of(&rhs)?, op)
             }
             TensorScalar::Scalar(rhs) => {
                 let rhs = Scalar::of(&rhs)?.beside(self.dtype(), self.device(), op.name())?;
-                apply(&op, &[self, &rhs.broadcast_as(self.shape())?])
+                apply(op, &[self, &rhs.broadcast_as(self.shape())?])
             }
         }
     }

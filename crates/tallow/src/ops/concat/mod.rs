@@ -10,9 +10,10 @@ mod cpu;
 use super::{Family, OpInfo};
 use crate::cpu::CpuView;
 use crate::index_op::range_within;
-use crate::op::{InPlaceOp, Op, apply, apply_in_place};
+use crate::op::{Gradients, InPlaceOp, Op, apply, apply_in_place};
 use crate::shape::Dim;
 use crate::{CpuStorage, DType, Error, Layout, Result, Shape, Tensor, bail};
+use smallvec::smallvec;
 use std::ops::RangeBounds;
 
 /// The family's entry in [`ALL`](super::ALL).
@@ -76,6 +77,15 @@ impl Op for Cat {
     fn cpu(&self, inputs: &[CpuView<'_>], out: &mut CpuStorage) -> Result<()> {
         cpu::cat(inputs, self.dim, out)
     }
+    fn gradient(&self, inputs: &[&Tensor], _: &Tensor, upstream: &Tensor) -> Result<Gradients> {
+        let mut start = 0;
+        let part = |input: &&Tensor| {
+            let len = input.dims()[self.dim];
+            start += len;
+            upstream.narrow(self.dim, start - len, len).map(Some)
+        };
+        inputs.iter().map(part).collect()
+    }
 }
 
 /// Writes the operand to every element of the target, which has its shape.
@@ -90,6 +100,48 @@ impl InPlaceOp for Write {
     }
     fn cpu(&self, target: &mut CpuStorage, layout: &Layout, inputs: &[CpuView<'_>]) -> Result<()> {
         cpu::write(target, layout, inputs[0])
+    }
+}
+
+/// A copy of the first operand with the second written into a part of it: start and length of each
+/// dimension.
+struct Assign {
+    ranges: Vec<(usize, usize)>,
+}
+
+impl Op for Assign {
+    fn name(&self) -> &'static str {
+        "slice_assign"
+    }
+    fn infer(&self, inputs: &[&Tensor]) -> Result<(Shape, DType)> {
+        let (whole, src, op) = (inputs[0], inputs[1], self.name());
+        if whole.dtype() != src.dtype() {
+            let (lhs, rhs) = (whole.dtype(), src.dtype());
+            return Err(Error::DTypeMismatchBinaryOp { lhs, rhs, op });
+        }
+        let part: Vec<usize> = self.ranges.iter().map(|&(_, len)| len).collect();
+        if src.dims() != part {
+            let (lhs, rhs) = (Shape::from(part), src.shape().clone());
+            return Err(Error::ShapeMismatchBinaryOp { lhs, rhs, op });
+        }
+        Ok((whole.shape().clone(), whole.dtype()))
+    }
+    fn cpu(&self, inputs: &[CpuView<'_>], out: &mut CpuStorage) -> Result<()> {
+        let mut layout = Layout::contiguous(inputs[0].dims());
+        cpu::write(out, &layout, inputs[0])?;
+        for (dim, &(start, len)) in self.ranges.iter().enumerate() {
+            layout = layout.narrow(dim, start, len)?;
+        }
+        cpu::write(out, &layout, inputs[1])
+    }
+    fn gradient(&self, inputs: &[&Tensor], _: &Tensor, upstream: &Tensor) -> Result<Gradients> {
+        let ranges = self.ranges.clone();
+        let for_whole = apply(Self { ranges }, &[upstream, &inputs[1].zeros_like()?])?;
+        let mut for_src = upstream.clone();
+        for (dim, &(start, len)) in self.ranges.iter().enumerate() {
+            for_src = for_src.narrow(dim, start, len)?;
+        }
+        Ok(smallvec![Some(for_whole), Some(for_src)])
     }
 }
 
@@ -137,7 +189,7 @@ impl Tensor {
             return Ok(first.clone());
         }
         let args: Vec<&Tensor> = args.iter().map(AsRef::as_ref).collect();
-        apply(&Cat { dim }, &args)
+        apply(Cat { dim }, &args)
     }
 
     /// Tensors of one shape and dtype joined along a new dimension.
@@ -195,10 +247,11 @@ impl Tensor {
     /// ```
     pub fn slice_scatter<D: Dim>(&self, src: &Self, dim: D, start: usize) -> Result<Self> {
         let dim = dim.to_index(self.shape(), "slice_scatter")?;
-        let copy = self.copy()?;
-        let part = part_for(&copy, src, dim, start, "slice_scatter")?;
-        apply_in_place(&Write, &part, &[src])?;
-        Ok(copy)
+        part_for(self, src, dim, start, "slice_scatter")?;
+        let whole = |&size: &usize| (0, size);
+        let mut ranges: Vec<(usize, usize)> = self.dims().iter().map(whole).collect();
+        ranges[dim] = (start, src.dims()[dim]);
+        apply(Assign { ranges }, &[self, src])
     }
 
     /// [`slice_scatter`](Self::slice_scatter) along the first dimension.
@@ -224,15 +277,13 @@ impl Tensor {
                 self.shape()
             );
         }
-        let copy = self.copy()?;
-        let mut part = copy.clone();
-        for (dim, range) in ranges.iter().enumerate() {
+        let within = |(range, &size): (&D, &usize)| {
             let (start, end) = (range.start_bound().cloned(), range.end_bound().cloned());
-            let (start, len) = range_within(start, end, self.dims()[dim])?;
-            part = part.narrow(dim, start, len)?;
-        }
-        apply_in_place(&Write, &part, &[src])?;
-        Ok(copy)
+            range_within(start, end, size)
+        };
+        let ranges = ranges.iter().zip(self.dims()).map(within);
+        let ranges = ranges.collect::<Result<_>>()?;
+        apply(Assign { ranges }, &[self, src])
     }
 }
 

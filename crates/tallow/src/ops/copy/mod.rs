@@ -4,8 +4,9 @@ mod cases;
 
 use super::{Family, OpInfo};
 use crate::cpu::{self, CpuView};
-use crate::op::{Op, apply};
+use crate::op::{Gradients, Op, apply};
 use crate::{CpuStorage, DType, Result, Shape, Tensor};
+use smallvec::smallvec;
 
 /// The family's entry in [`ALL`](super::ALL).
 pub const FAMILY: Family = Family {
@@ -38,6 +39,16 @@ impl Op for Copy {
             Ok(())
         })
     }
+    fn gradient(&self, _: &[&Tensor], _: &Tensor, upstream: &Tensor) -> Result<Gradients> {
+        Ok(smallvec![Some(upstream.clone())])
+    }
+}
+
+/// The elements of a view, row-major, in a storage of their own.
+pub(crate) fn copied(view: CpuView<'_>) -> Result<CpuStorage> {
+    let mut out = CpuStorage::for_output(view.dtype(), view.layout().shape().elem_count(), "copy")?;
+    Copy.cpu(&[view], &mut out)?;
+    Ok(out)
 }
 
 impl Tensor {
@@ -50,7 +61,7 @@ impl Tensor {
     /// # Ok::<(), tallow::Error>(())
     /// ```
     pub fn copy(&self) -> Result<Tensor> {
-        apply(&Copy, &[self])
+        apply(Copy, &[self])
     }
 
     /// The same tensor if it is row-major without gaps, else a copy that is.

@@ -107,7 +107,7 @@ impl Tensor {
     /// ```
     pub fn index_select<D: Dim>(&self, indexes: &Self, dim: D) -> Result<Self> {
         let dim = dim.to_index(self.shape(), "index_select")?;
-        apply(&IndexSelect { dim }, &[self, indexes])
+        apply(IndexSelect { dim }, &[self, indexes])
     }
 
     /// The elements whose place along a dimension `indexes` names; the result has its shape, which
@@ -122,7 +122,7 @@ impl Tensor {
     /// ```
     pub fn gather<D: Dim>(&self, indexes: &Self, dim: D) -> Result<Self> {
         let dim = dim.to_index(self.shape(), "gather")?;
-        apply(&Gather { dim }, &[self, indexes])
+        apply(Gather { dim }, &[self, indexes])
     }
 
     /// The rows of this matrix that `ids` names: ids of shape `[…]` give `[…, columns]`.

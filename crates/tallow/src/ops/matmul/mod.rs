@@ -12,8 +12,9 @@ mod cpu;
 
 use super::{Family, OpInfo};
 use crate::cpu::CpuView;
-use crate::op::{Op, apply};
+use crate::op::{Gradients, Op, apply};
 use crate::{CpuStorage, DType, Error, Result, Shape, Tensor, bail};
+use smallvec::smallvec;
 
 /// The family's entry in [`ALL`](super::ALL).
 pub const FAMILY: Family = Family {
@@ -77,6 +78,13 @@ impl Op for MatMul {
             cpu::matmul::<T>(inputs[0].typed()?, inputs[1].typed()?, out.as_mut_slice()?)
         })
     }
+
+    fn gradient(&self, inputs: &[&Tensor], _: &Tensor, upstream: &Tensor) -> Result<Gradients> {
+        let (lhs, rhs) = (inputs[0], inputs[1]);
+        let for_lhs = lhs.track_op().then(|| upstream.matmul(&rhs.t()?));
+        let for_rhs = rhs.track_op().then(|| lhs.t()?.matmul(upstream));
+        Ok(smallvec![for_lhs.transpose()?, for_rhs.transpose()?])
+    }
 }
 
 impl Tensor {
@@ -90,7 +98,7 @@ impl Tensor {
     /// # Ok::<(), tallow::Error>(())
     /// ```
     pub fn matmul(&self, rhs: &Self) -> Result<Self> {
-        apply(&MatMul, &[self, rhs])
+        apply(MatMul, &[self, rhs])
     }
 
     /// [`matmul`](Self::matmul) with the batch dimensions broadcast (numpy's rule).

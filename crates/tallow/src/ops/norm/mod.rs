@@ -9,10 +9,11 @@
 
 mod cases;
 mod cpu;
+mod gradient;
 
 use super::{Family, OpInfo};
 use crate::cpu::CpuView;
-use crate::op::{Op, apply};
+use crate::op::{Gradients, Op, apply};
 use crate::{CpuStorage, DType, Error, Result, Shape, Tensor, bail};
 
 const DTYPES: &[DType] = &[DType::F32, DType::F64, DType::F16, DType::BF16];
@@ -74,6 +75,10 @@ impl Op for Norm {
     fn cpu(&self, inputs: &[CpuView<'_>], out: &mut CpuStorage) -> Result<()> {
         cpu::norm(inputs, self.eps, out)
     }
+
+    fn gradient(&self, inputs: &[&Tensor], _: &Tensor, upstream: &Tensor) -> Result<Gradients> {
+        gradient::norm(self.name, self.eps, inputs, upstream)
+    }
 }
 
 /// `x / √(mean of squares + eps) · weight`, over the last dimension. x `[…, n]`, weight `[n]`.
@@ -87,7 +92,7 @@ impl Op for Norm {
 /// ```
 pub fn rms_norm(x: &Tensor, weight: &Tensor, eps: f32) -> Result<Tensor> {
     apply(
-        &Norm {
+        Norm {
             name: "rms_norm",
             eps,
         },
@@ -101,14 +106,13 @@ pub fn rms_norm(x: &Tensor, weight: &Tensor, eps: f32) -> Result<Tensor> {
 /// ```
 /// use tallow::{Device, Tensor, ops};
 /// let x = Tensor::new(&[1f32, 3.], &Device::Cpu)?;
-/// let (weight, bias) = (Tensor::new(&[2f32, 2.], &Device::Cpu)?, Tensor::new(&[5f32, 5.],
-/// &Device::Cpu)?); assert_eq!(ops::layer_norm(&x, &weight, &bias, 0.0)?.to_vec1::<f32>()?, [3.,
-/// 7.]);
+/// let (weight, bias) = (Tensor::new(&[2f32, 2.], &Device::Cpu)?, x.affine(0., 5.)?);
+/// assert_eq!(ops::layer_norm(&x, &weight, &bias, 0.0)?.to_vec1::<f32>()?, [3., 7.]);
 /// # Ok::<(), tallow::Error>(())
 /// ```
 pub fn layer_norm(x: &Tensor, weight: &Tensor, bias: &Tensor, eps: f32) -> Result<Tensor> {
     apply(
-        &Norm {
+        Norm {
             name: "layer_norm",
             eps,
         },

@@ -9,9 +9,10 @@ mod cases;
 
 use super::{Family, OpInfo};
 use crate::cpu::{CpuView, copy, recycle};
-use crate::op::{Op, apply};
+use crate::op::{Gradients, Op, apply};
 use crate::quantized::QMatMul;
 use crate::{CpuStorage, DType, Error, Result, Shape, Tensor, bail};
+use smallvec::smallvec;
 
 /// The family's entry in [`ALL`](super::ALL).
 pub(super) const FAMILY: Family = Family {
@@ -23,9 +24,9 @@ pub(super) const FAMILY: Family = Family {
     cases: cases::cases,
 };
 
-struct QuantizedMatMul<'a>(&'a QMatMul);
+struct QuantizedMatMul(QMatMul);
 
-impl Op for QuantizedMatMul<'_> {
+impl Op for QuantizedMatMul {
     fn name(&self) -> &'static str {
         "qmatmul"
     }
@@ -56,9 +57,17 @@ impl Op for QuantizedMatMul<'_> {
         recycle::give(packed);
         done
     }
+
+    fn gradient(&self, inputs: &[&Tensor], _: &Tensor, upstream: &Tensor) -> Result<Gradients> {
+        let weight = self.0.weight().dequantize(inputs[0].device())?;
+        let [rows, columns] = self.0.dims();
+        let upstream_rows = upstream.reshape(((), rows))?;
+        let gradient = upstream_rows.matmul(&weight.reshape((rows, columns))?)?;
+        Ok(smallvec![Some(gradient.reshape(inputs[0].shape())?)])
+    }
 }
 
 /// `x · Wᵀ`: x `[…, k]` of f32 and W `[n, k]` give `[…, n]`.
 pub(crate) fn qmatmul(weight: &QMatMul, x: &Tensor) -> Result<Tensor> {
-    apply(&QuantizedMatMul(weight), &[x])
+    apply(QuantizedMatMul(weight.clone()), &[x])
 }

@@ -1,5 +1,6 @@
 //! How two partial results become one: a line of maths for each kind of number.
 
+use crate::{Result, Tensor};
 use tallow_simd::Simd;
 
 /// A reduction.
@@ -15,6 +16,9 @@ pub(super) trait Reducer: Copy + Send + Sync {
     fn integer(a: i64, b: i64) -> i64;
     /// What changes nothing among integers.
     const INTEGER_IDENTITY: i64;
+    /// The gradient with respect to x, from the result and the gradient with respect to it, both
+    /// stretched to x's shape; `dims` were reduced.
+    fn gradient(x: &Tensor, y: &Tensor, u: &Tensor, dims: &[usize]) -> Result<Tensor>;
 }
 
 /// Σ x
@@ -41,6 +45,9 @@ impl Reducer for Sum {
     #[inline(always)]
     fn integer(a: i64, b: i64) -> i64 {
         a.wrapping_add(b)
+    }
+    fn gradient(_: &Tensor, _: &Tensor, u: &Tensor, _: &[usize]) -> Result<Tensor> {
+        Ok(u.clone())
     }
 }
 
@@ -69,6 +76,9 @@ impl Reducer for Max {
     fn integer(a: i64, b: i64) -> i64 {
         a.max(b)
     }
+    fn gradient(x: &Tensor, y: &Tensor, u: &Tensor, dims: &[usize]) -> Result<Tensor> {
+        to_equals(x, y, u, dims)
+    }
 }
 
 /// The least; NaN if there is one.
@@ -96,4 +106,14 @@ impl Reducer for Min {
     fn integer(a: i64, b: i64) -> i64 {
         a.min(b)
     }
+    fn gradient(x: &Tensor, y: &Tensor, u: &Tensor, dims: &[usize]) -> Result<Tensor> {
+        to_equals(x, y, u, dims)
+    }
+}
+
+/// To the elements that are the greatest or least, in equal shares.
+fn to_equals(x: &Tensor, y: &Tensor, u: &Tensor, dims: &[usize]) -> Result<Tensor> {
+    let chosen = x.eq(y)?.to_dtype(u.dtype())?;
+    let count = chosen.sum_keepdim(dims)?.broadcast_as(x.shape())?;
+    u.mul(&chosen.div(&count)?)
 }

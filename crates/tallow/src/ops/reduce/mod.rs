@@ -11,10 +11,11 @@ mod formulas;
 
 use super::{Family, OpInfo};
 use crate::cpu::CpuView;
-use crate::op::{Op, apply};
+use crate::op::{Gradients, Op, apply};
 use crate::shape::{Dim, Dims};
 use crate::{CpuStorage, DType, Error, Result, Shape, Tensor};
 use formulas::{Max, Min, Reducer, Sum};
+use smallvec::smallvec;
 
 /// The family's entry in [`ALL`](super::ALL).
 pub const FAMILY: Family = Family {
@@ -46,7 +47,7 @@ struct Reduce<R> {
     dims: Vec<usize>,
 }
 
-impl<R: Reducer> Op for Reduce<R> {
+impl<R: Reducer + 'static> Op for Reduce<R> {
     fn name(&self) -> &'static str {
         R::NAME
     }
@@ -58,10 +59,18 @@ impl<R: Reducer> Op for Reduce<R> {
     fn cpu(&self, inputs: &[CpuView<'_>], out: &mut CpuStorage) -> Result<()> {
         cpu::reduce(self.reducer, &self.dims, inputs[0], out)
     }
+    fn gradient(&self, inputs: &[&Tensor], out: &Tensor, upstream: &Tensor) -> Result<Gradients> {
+        let x = inputs[0];
+        let (y, u) = (
+            out.broadcast_as(x.shape())?,
+            upstream.broadcast_as(x.shape())?,
+        );
+        Ok(smallvec![Some(R::gradient(x, &y, &u, &self.dims)?)])
+    }
 }
 
-fn reduce(x: &Tensor, reducer: impl Reducer, dims: Vec<usize>) -> Result<Tensor> {
-    apply(&Reduce { reducer, dims }, &[x])
+fn reduce(x: &Tensor, reducer: impl Reducer + 'static, dims: Vec<usize>) -> Result<Tensor> {
+    apply(Reduce { reducer, dims }, &[x])
 }
 
 /// The tensor without these dimensions, which have size 1.

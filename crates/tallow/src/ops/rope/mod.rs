@@ -11,8 +11,9 @@ mod cpu;
 
 use super::{Family, OpInfo};
 use crate::cpu::CpuView;
-use crate::op::{Op, apply};
+use crate::op::{Gradients, Op, apply};
 use crate::{CpuStorage, DType, Error, Result, Shape, Tensor, bail};
+use smallvec::smallvec;
 
 /// The family's entry in [`ALL`](super::ALL).
 pub const FAMILY: Family = Family {
@@ -35,6 +36,21 @@ pub const FAMILY: Family = Family {
 enum Pairs {
     Halves,
     Neighbours,
+}
+
+impl Pairs {
+    /// The first and the second features of all pairs, `[…, head_dim / 2]` each.
+    fn split(self, x: &Tensor) -> Result<[Tensor; 2]> {
+        let half = x.dims()[3] / 2;
+        match self {
+            Self::Halves => Ok([x.narrow(3, 0, half)?, x.narrow(3, half, half)?]),
+            Self::Neighbours => {
+                let pairs = [&x.dims()[..3], &[half, 2]].concat();
+                let x = x.reshape(pairs)?;
+                Ok([x.get_on_dim(4, 0)?, x.get_on_dim(4, 1)?])
+            }
+        }
+    }
 }
 
 struct Rope(Pairs);
@@ -90,6 +106,28 @@ impl Op for Rope {
             Ok(())
         })
     }
+
+    fn gradient(&self, inputs: &[&Tensor], _: &Tensor, upstream: &Tensor) -> Result<Gradients> {
+        let (x, cos, sin) = (inputs[0], inputs[1], inputs[2]);
+        // The turn back.
+        let for_x = apply(Self(self.0), &[upstream, cos, &sin.neg()?])?;
+        if !cos.track_op() && !sin.track_op() {
+            return Ok(smallvec![Some(for_x), None, None]);
+        }
+        let ([a, b], [u, v]) = (self.0.split(x)?, self.0.split(upstream)?);
+        let for_cos = a.mul(&u)?.add(&b.mul(&v)?)?;
+        let for_sin = a.mul(&v)?.sub(&b.mul(&u)?)?;
+        let to_table = |gradient: Tensor| {
+            let gradient = match cos.rank() {
+                2 => gradient.sum((0, 1))?,
+                _ => gradient.sum(1)?,
+            };
+            let (dim, len) = (cos.rank() - 2, x.dims()[2]);
+            gradient.pad_with_zeros(dim, 0, cos.dims()[dim] - len)
+        };
+        let (for_cos, for_sin) = (to_table(for_cos)?, to_table(for_sin)?);
+        Ok(smallvec![Some(for_x), Some(for_cos), Some(for_sin)])
+    }
 }
 
 /// Turns pairs half a head apart. x `[batch, heads, len, head_dim]`; cos and sin
@@ -99,16 +137,17 @@ impl Op for Rope {
 /// ```
 /// use tallow::{Device, Tensor, ops};
 /// let x = Tensor::new(&[1f32, 0., 0., 1.], &Device::Cpu)?.reshape((1, 1, 1, 4))?;
-/// let (cos, sin) = (Tensor::new(&[[0f32, 1.]], &Device::Cpu)?, Tensor::new(&[[1f32, 0.]],
-/// &Device::Cpu)?); assert_eq!(ops::rope(&x, &cos, &sin)?.flatten_all()?.to_vec1::<f32>()?, [0.,
-/// 0., 1., 1.]);
+/// let cos = Tensor::new(&[[0f32, 1.]], &Device::Cpu)?;
+/// let sin = Tensor::new(&[[1f32, 0.]], &Device::Cpu)?;
+/// let turned = ops::rope(&x, &cos, &sin)?;
+/// assert_eq!(turned.flatten_all()?.to_vec1::<f32>()?, [0., 0., 1., 1.]);
 /// # Ok::<(), tallow::Error>(())
 /// ```
 pub fn rope(x: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
-    apply(&Rope(Pairs::Halves), &[x, cos, sin])
+    apply(Rope(Pairs::Halves), &[x, cos, sin])
 }
 
 /// Turns pairs of neighbours; shapes as for [`rope`].
 pub fn rope_i(x: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
-    apply(&Rope(Pairs::Neighbours), &[x, cos, sin])
+    apply(Rope(Pairs::Neighbours), &[x, cos, sin])
 }

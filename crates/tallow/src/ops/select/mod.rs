@@ -8,8 +8,9 @@ mod cpu;
 
 use super::{Family, OpInfo};
 use crate::cpu::CpuView;
-use crate::op::{Op, apply};
+use crate::op::{Gradients, Op, apply};
 use crate::{CpuStorage, DType, Error, Result, Shape, Tensor};
+use smallvec::smallvec;
 
 const NAME: &str = "where_cond";
 
@@ -50,6 +51,12 @@ impl Op for WhereCond {
     fn cpu(&self, inputs: &[CpuView<'_>], out: &mut CpuStorage) -> Result<()> {
         cpu::run([inputs[0], inputs[1], inputs[2]], out)
     }
+    fn gradient(&self, inputs: &[&Tensor], _: &Tensor, upstream: &Tensor) -> Result<Gradients> {
+        let (condition, zeros) = (inputs[0], upstream.zeros_like()?);
+        let for_true = condition.where_cond(upstream, &zeros)?;
+        let for_false = condition.where_cond(&zeros, upstream)?;
+        Ok(smallvec![None, Some(for_true), Some(for_false)])
+    }
 }
 
 impl Tensor {
@@ -65,7 +72,7 @@ impl Tensor {
     /// # Ok::<(), tallow::Error>(())
     /// ```
     pub fn where_cond(&self, on_true: &Self, on_false: &Self) -> Result<Self> {
-        apply(&WhereCond, &[self, on_true, on_false])
+        apply(WhereCond, &[self, on_true, on_false])
     }
 }
 

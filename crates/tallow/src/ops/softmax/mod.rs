@@ -8,9 +8,10 @@ mod cpu;
 
 use super::{Family, OpInfo};
 use crate::cpu::CpuView;
-use crate::op::{Op, apply};
+use crate::op::{Gradients, Op, apply};
 use crate::shape::Dim;
 use crate::{CpuStorage, D, DType, Error, Result, Shape, Tensor};
+use smallvec::smallvec;
 
 /// The family's entry in [`ALL`](super::ALL).
 pub const FAMILY: Family = Family {
@@ -38,6 +39,11 @@ impl Op for Softmax {
     fn cpu(&self, inputs: &[CpuView<'_>], out: &mut CpuStorage) -> Result<()> {
         cpu::softmax(inputs[0], out)
     }
+    fn gradient(&self, _: &[&Tensor], y: &Tensor, upstream: &Tensor) -> Result<Gradients> {
+        // y · (u − Σ u·y)
+        let mean = upstream.mul(y)?.sum_keepdim(D::Minus1)?;
+        Ok(smallvec![Some(y.mul(&upstream.broadcast_sub(&mean)?)?)])
+    }
 }
 
 /// Softmax over the last dimension; shape and dtype stay.
@@ -57,9 +63,9 @@ pub fn softmax<I: Dim>(x: &Tensor, dim: I) -> Result<Tensor> {
     let dim = dim.to_index(x.shape(), "softmax")?;
     let last = x.rank() - 1;
     if dim == last {
-        return apply(&Softmax, &[x]);
+        return apply(Softmax, &[x]);
     }
-    apply(&Softmax, &[&x.transpose(dim, last)?])?
+    apply(Softmax, &[&x.transpose(dim, last)?])?
         .transpose(dim, last)?
         .contiguous()
 }

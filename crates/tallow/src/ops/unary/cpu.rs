@@ -3,6 +3,7 @@
 use super::formulas::Formula;
 use crate::cpu::CpuView;
 use crate::cpu::map::{Map1, map1};
+use crate::cpu::narrow::map1_narrow;
 use crate::cpu::vector::{VectorFloat, map_vector};
 use crate::{CpuStorage, DType, Error, F8E4M3, Result, WithDType, bf16, f16};
 use tallow_simd::Simd;
@@ -15,24 +16,9 @@ pub(super) fn run<F: Formula>(formula: F, x: CpuView<'_>, out: &mut CpuStorage) 
             F::COST,
             Vectors(formula),
         ),
-        DType::F16 => map1(
-            x.typed::<f16>()?,
-            out.as_mut_slice()?,
-            F::COST,
-            Vectors(formula),
-        ),
-        DType::BF16 => map1(
-            x.typed::<bf16>()?,
-            out.as_mut_slice()?,
-            F::COST,
-            Vectors(formula),
-        ),
-        DType::F8E4M3 => map1(
-            x.typed::<F8E4M3>()?,
-            out.as_mut_slice()?,
-            F::COST,
-            Vectors(formula),
-        ),
+        DType::F16 => narrow::<f16, F>(formula, x, out),
+        DType::BF16 => narrow::<bf16, F>(formula, x, out),
+        DType::F8E4M3 => narrow::<F8E4M3, F>(formula, x, out),
         DType::F64 => map1(
             x.typed::<f64>()?,
             out.as_mut_slice()?,
@@ -46,6 +32,15 @@ pub(super) fn run<F: Formula>(formula: F, x: CpuView<'_>, out: &mut CpuStorage) 
         DType::U8 => integers::<u8, F>(x, out),
         other => Err(Error::UnsupportedDTypeForOp(other, F::NAME)),
     }
+}
+
+fn narrow<T: VectorFloat, F: Formula>(
+    formula: F,
+    x: CpuView<'_>,
+    out: &mut CpuStorage,
+) -> Result<()> {
+    let (x, out) = (x.typed::<T>()?, out.as_mut_slice::<T>()?);
+    map1_narrow(x, out, F::COST, Vectors(formula))
 }
 
 fn integers<T: WithDType, F: Formula>(x: CpuView<'_>, out: &mut CpuStorage) -> Result<()>
@@ -64,9 +59,9 @@ where
 #[derive(Clone, Copy)]
 struct Vectors<F>(F);
 
-impl<F: Formula, T: VectorFloat> Map1<T, T> for Vectors<F> {
+impl<F: Formula> Map1<f32, f32> for Vectors<F> {
     #[inline(always)]
-    fn run<S: Simd>(self, simd: S, src: &[T], dst: &mut [T]) {
+    fn run<S: Simd>(self, simd: S, src: &[f32], dst: &mut [f32]) {
         map_vector(
             simd,
             src,

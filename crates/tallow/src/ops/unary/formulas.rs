@@ -1,9 +1,12 @@
 //! The table of unary functions, and the `Tensor` methods that it makes.
 //!
 //! A line has: the method; the type that stands for it; its cost; for integers the types that it
-//! takes and the formula; the formula over f32 vectors; the formula over f64; the method's docs.
+//! takes and the formula; the formula over f32 vectors, which is written into the kernel as it
+//! stands (a closure that is not inlined turns every vector operation into a call); the formula
+//! over f64; the derivative; the method's docs.
 
 use super::super::{Family, OpInfo};
+use super::slopes::{self, Slope};
 use crate::cpu::map::Cost;
 use crate::{DType, Result, Tensor};
 use tallow_simd::{Simd, math};
@@ -16,6 +19,8 @@ pub(super) trait Formula: Copy + Send + Sync + 'static {
     fn vector<S: Simd>(simd: S, x: S::F32) -> S::F32;
     fn double(x: f64) -> f64;
     fn integer(x: i64) -> i64;
+    /// The gradient with respect to x, from x, the result and the gradient with respect to it.
+    fn gradient(x: &Tensor, y: &Tensor, u: &Tensor) -> Result<Tensor>;
 }
 
 use DType::{BF16, F8E4M3, F16, F32, F64, I16, I32, I64, U8, U32};
@@ -36,7 +41,7 @@ macro_rules! dtypes {
 macro_rules! formulas {
     ($(
         $method:ident $Type:ident $cost:ident, $ints:ident $integer:expr,
-        $vector:expr, $double:expr, $doc:expr;
+        |$s:ident, $x:ident| $vector:expr, $double:expr, $slope:path, $doc:expr;
     )+) => {
         $(
             #[derive(Clone, Copy)]
@@ -47,8 +52,8 @@ macro_rules! formulas {
                 const DTYPES: &'static [DType] = dtypes!($ints);
                 const COST: Cost = Cost::$cost;
                 #[inline(always)]
-                fn vector<S: Simd>(simd: S, x: S::F32) -> S::F32 {
-                    $vector(simd, x)
+                fn vector<S: Simd>($s: S, $x: S::F32) -> S::F32 {
+                    $vector
                 }
                 #[inline(always)]
                 fn double(x: f64) -> f64 {
@@ -57,6 +62,10 @@ macro_rules! formulas {
                 #[inline(always)]
                 fn integer(x: i64) -> i64 {
                     $integer(x)
+                }
+                fn gradient(x: &Tensor, y: &Tensor, u: &Tensor) -> Result<Tensor> {
+                    const SLOPE: Slope = $slope;
+                    SLOPE(x, y, u)
                 }
             }
         )+
@@ -90,8 +99,8 @@ fn identity(x: i64) -> i64 {
 }
 
 formulas! {
-    exp Exp Heavy, none refused, math::exp, f64::exp,
-        "e to the power of each element.
+    exp Exp Heavy, none refused, |s, x| math::exp(s, x), f64::exp,
+        slopes::exp, "e to the power of each element.
 
 ```
 use tallow::{Device, Tensor};
@@ -99,41 +108,49 @@ let x = Tensor::new(&[0f32, 1.], &Device::Cpu)?;
 assert_eq!(x.exp()?.to_vec1::<f32>()?, [1., std::f32::consts::E]);
 # Ok::<(), tallow::Error>(())
 ```";
-    log Log Heavy, none refused, math::log, f64::ln,
-        "The natural logarithm; NaN below 0, negative infinity at 0.";
-    sin Sin Heavy, none refused, math::sin, f64::sin, "The sine of each element, in radians.";
-    cos Cos Heavy, none refused, math::cos, f64::cos, "The cosine of each element, in radians.";
-    tanh Tanh Heavy, none refused, math::tanh, f64::tanh, "The hyperbolic tangent.";
-    erf Erf Heavy, none refused, math::erf, libm::erf, "The Gauss error function.";
-    sqrt Sqrt Light, none refused, |s: S, x| s.sqrt_f32(x), f64::sqrt,
-        "The square root; NaN below 0.";
+    log Log Heavy, none refused, |s, x| math::log(s, x), f64::ln,
+        slopes::log, "The natural logarithm; NaN below 0, negative infinity at 0.";
+    sin Sin Heavy, none refused, |s, x| math::sin(s, x), f64::sin, slopes::sin,
+        "The sine of each element, in radians.";
+    cos Cos Heavy, none refused, |s, x| math::cos(s, x), f64::cos, slopes::cos,
+        "The cosine of each element, in radians.";
+    tanh Tanh Heavy, none refused, |s, x| math::tanh(s, x), f64::tanh, slopes::tanh,
+        "The hyperbolic tangent.";
+    erf Erf Heavy, none refused, |s, x| math::erf(s, x), libm::erf, slopes::erf,
+        "The Gauss error function.";
+    sqrt Sqrt Light, none refused, |s, x| s.sqrt_f32(x), f64::sqrt,
+        slopes::sqrt, "The square root; NaN below 0.";
     rsqrt Rsqrt Light, none refused,
-        |s: S, x| s.div_f32(s.splat_f32(1.0), s.sqrt_f32(x)), |x: f64| 1.0 / x.sqrt(),
-        "1 over the square root; infinity at 0.";
-    recip Recip Light, none refused, |s: S, x| s.div_f32(s.splat_f32(1.0), x), f64::recip,
-        "1 over each element; infinity at 0.";
-    sqr Sqr Light, all |x: i64| x.wrapping_mul(x), |s: S, x| s.mul_f32(x, x), |x: f64| x * x,
-        "The square of each element. Integers wrap.";
-    abs Abs Light, all i64::wrapping_abs, |s: S, x| s.abs_f32(x), f64::abs,
-        "The absolute value. The least signed integer wraps to itself.";
-    neg Neg Light, signed i64::wrapping_neg, |s: S, x| s.neg_f32(x), |x: f64| -x,
+        |s, x| s.div_f32(s.splat_f32(1.0), s.sqrt_f32(x)), |x: f64| 1.0 / x.sqrt(),
+        slopes::rsqrt, "1 over the square root; infinity at 0.";
+    recip Recip Light, none refused, |s, x| s.div_f32(s.splat_f32(1.0), x), f64::recip,
+        slopes::recip, "1 over each element; infinity at 0.";
+    sqr Sqr Light, all |x: i64| x.wrapping_mul(x), |s, x| s.mul_f32(x, x), |x: f64| x * x,
+        slopes::sqr, "The square of each element. Integers wrap.";
+    abs Abs Light, all i64::wrapping_abs, |s, x| s.abs_f32(x), f64::abs,
+        slopes::abs, "The absolute value. The least signed integer wraps to itself.";
+    neg Neg Light, signed i64::wrapping_neg, |s, x| s.neg_f32(x), |x: f64| -x,
+        slopes::neg,
         "Each element with its sign changed. The least signed integer wraps to itself.";
-    sign Sign Light, all i64::signum, sign, sign_double, "-1, 0 or 1; NaN for NaN.";
-    floor Floor Light, all identity, |s: S, x| s.floor_f32(x), f64::floor,
-        "The greatest integer that is not above. Integers stay.";
-    ceil Ceil Light, all identity, |s: S, x| s.ceil_f32(x), f64::ceil,
-        "The least integer that is not below. Integers stay.";
-    round Round Light, all identity, round, f64::round,
-        "The nearest integer; halves go away from 0. Integers stay.";
-    relu Relu Light, all |x: i64| x.max(0), |s: S, x| s.max_f32(x, s.splat_f32(0.0)), relu_double,
-        "max(x, 0).";
-    gelu Gelu Heavy, none refused, gelu, gelu_double,
+    sign Sign Light, all i64::signum, |s, x| sign(s, x), sign_double, slopes::flat,
+        "-1, 0 or 1; NaN for NaN.";
+    floor Floor Light, all identity, |s, x| s.floor_f32(x), f64::floor,
+        slopes::flat, "The greatest integer that is not above. Integers stay.";
+    ceil Ceil Light, all identity, |s, x| s.ceil_f32(x), f64::ceil,
+        slopes::flat, "The least integer that is not below. Integers stay.";
+    round Round Light, all identity, |s, x| round(s, x), f64::round,
+        slopes::flat, "The nearest integer; halves go away from 0. Integers stay.";
+    relu Relu Light, all |x: i64| x.max(0), |s, x| s.max_f32(x, s.splat_f32(0.0)), relu_double,
+        slopes::relu, "max(x, 0).";
+    gelu Gelu Heavy, none refused, |s, x| gelu(s, x), gelu_double,
+        slopes::gelu,
         "x · Φ(x) by tanh: x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))) (Hendrycks, Gimpel 2016).";
-    gelu_erf GeluErf Heavy, none refused, gelu_erf, gelu_erf_double,
-        "x · Φ(x), exact: x/2 · (1 + erf(x/√2)) (Hendrycks and Gimpel 2016).";
-    silu Silu Heavy, none refused, |s: S, x| s.mul_f32(x, math::sigmoid(s, x)), silu_double,
-        "x · sigmoid(x).";
-    sigmoid Sigmoid Heavy, none refused, math::sigmoid, sigmoid_double, "1 / (1 + e⁻ˣ).";
+    gelu_erf GeluErf Heavy, none refused, |s, x| gelu_erf(s, x), gelu_erf_double,
+        slopes::gelu_erf, "x · Φ(x), exact: x/2 · (1 + erf(x/√2)) (Hendrycks and Gimpel 2016).";
+    silu Silu Heavy, none refused, |s, x| s.mul_f32(x, math::sigmoid(s, x)), silu_double,
+        slopes::silu, "x · sigmoid(x).";
+    sigmoid Sigmoid Heavy, none refused, |s, x| math::sigmoid(s, x), sigmoid_double,
+        slopes::sigmoid, "1 / (1 + e⁻ˣ).";
 }
 
 #[inline(always)]

@@ -10,13 +10,15 @@
 mod cases;
 mod cpu;
 mod formulas;
+mod slopes;
 
 pub use formulas::FAMILY;
 
 use crate::cpu::CpuView;
-use crate::op::{Op, apply};
+use crate::op::{Gradients, Op, apply};
 use crate::{CpuStorage, DType, Error, Result, Shape, Tensor};
 use formulas::Formula;
+use smallvec::smallvec;
 
 /// A formula as an operation.
 struct Unary<F>(F);
@@ -35,8 +37,11 @@ impl<F: Formula> Op for Unary<F> {
     fn cpu(&self, inputs: &[CpuView<'_>], out: &mut CpuStorage) -> Result<()> {
         cpu::run(self.0, inputs[0], out)
     }
+    fn gradient(&self, inputs: &[&Tensor], y: &Tensor, upstream: &Tensor) -> Result<Gradients> {
+        Ok(smallvec![Some(F::gradient(inputs[0], y, upstream)?)])
+    }
 }
 
 fn unary<F: Formula>(formula: F, x: &Tensor) -> Result<Tensor> {
-    apply(&Unary(formula), &[x])
+    apply(Unary(formula), &[x])
 }
