@@ -77,6 +77,7 @@ fn main() -> std::result::Result<(), String> {
     reductions(&bench);
     rows(&bench);
     movement(&bench);
+    indexing(&bench);
     images(&bench);
     attention(&bench);
     quantized(&bench);
@@ -212,6 +213,41 @@ fn movement(bench: &Bench) {
             Ok(move || Tensor::cat(&[&first, &second], dim))
         });
     }
+}
+
+/// Indexes in no order, each below `below`.
+fn ids(shape: &[usize], below: u32) -> Result<Tensor> {
+    let count = shape.iter().product::<usize>() as u32;
+    let ids = (0..count).map(|index| index.wrapping_mul(7919) % below);
+    Tensor::from_vec(ids.collect(), shape, &Device::Cpu)
+}
+
+fn indexing(bench: &Bench) {
+    bench.op("index_add_49152_of_2048x576", || {
+        let (table, source) = (values(&[2048, 576])?, values(&[49152, 576])?);
+        let ids = ids(&[49152], 2048)?;
+        Ok(move || table.index_add(&ids, &source, 0))
+    });
+    for dim in [0, 1] {
+        bench.op(&format!("gather_dim{dim}_1024x1024"), || {
+            let (x, ids) = (values(&[1024, 1024])?, ids(&[1024, 1024], 1024)?);
+            Ok(move || x.gather(&ids, dim))
+        });
+        bench.op(&format!("scatter_dim{dim}_1024x1024"), || {
+            let (x, ids) = (values(&[1024, 1024])?, ids(&[1024, 1024], 1024)?);
+            Ok(move || x.scatter(&ids, &x, dim))
+        });
+        bench.op(&format!("scatter_add_dim{dim}_1024x1024"), || {
+            let (x, ids) = (values(&[1024, 1024])?, ids(&[1024, 1024], 1024)?);
+            Ok(move || x.scatter_add(&ids, &x, dim))
+        });
+        bench.op(&format!("cumsum_dim{dim}_1024x1024"), || {
+            let x = values(&[1024, 1024])?;
+            Ok(move || x.cumsum(dim))
+        });
+    }
+    bench.op("rand_4M", || Ok(|| Tensor::rand(0f32, 1., (2048, 2048), &Device::Cpu)));
+    bench.op("randn_4M", || Ok(|| Tensor::randn(0f32, 1., (2048, 2048), &Device::Cpu)));
 }
 
 fn images(bench: &Bench) {

@@ -200,6 +200,17 @@ impl<S: WithDType, const N: usize, const M: usize, const P: usize> NdArray for &
     }
 }
 
+impl<S: WithDType, const N: usize, const M: usize, const P: usize, const Q: usize> NdArray
+    for &[[[[S; N]; M]; P]; Q]
+{
+    fn shape(&self) -> Result<Shape> {
+        Ok(Shape::from((Q, P, M, N)))
+    }
+    fn to_cpu_storage(&self) -> CpuStorage {
+        S::to_cpu_storage_owned(self.concat().concat().concat())
+    }
+}
+
 impl<S: WithDType> NdArray for Vec<S> {
     fn shape(&self) -> Result<Shape> {
         Ok(Shape::from(self.len()))
@@ -223,6 +234,39 @@ impl<S: WithDType> NdArray for Vec<Vec<S>> {
     fn to_cpu_storage(&self) -> CpuStorage {
         S::to_cpu_storage_owned(self.concat())
     }
+}
+
+impl<S: WithDType> NdArray for Vec<Vec<Vec<S>>> {
+    fn shape(&self) -> Result<Shape> {
+        stacked(self)
+    }
+    fn to_cpu_storage(&self) -> CpuStorage {
+        S::to_cpu_storage_owned(self.concat().concat())
+    }
+}
+
+impl<S: WithDType> NdArray for Vec<Vec<Vec<Vec<S>>>> {
+    fn shape(&self) -> Result<Shape> {
+        stacked(self)
+    }
+    fn to_cpu_storage(&self) -> CpuStorage {
+        S::to_cpu_storage_owned(self.concat().concat().concat())
+    }
+}
+
+/// The shape of parts of one shape, one behind the other.
+fn stacked<A: NdArray>(parts: &[A]) -> Result<Shape> {
+    let Some(first) = parts.first() else {
+        crate::bail!("new: nested vectors without elements tell no sizes; use zeros");
+    };
+    let first = first.shape()?;
+    for (at, part) in parts.iter().enumerate() {
+        let shape = part.shape()?;
+        if shape != first {
+            crate::bail!("new: parts differ in shape: part 0 has {first:?}, part {at} {shape:?}");
+        }
+    }
+    Ok(Shape::from([&[parts.len()], first.dims()].concat()))
 }
 
 impl<S: WithDType> NdArray for Vec<&[S]> {

@@ -8,9 +8,10 @@
 use crate::cpu::recycle::Recycle;
 use crate::rounding::round_to_odd;
 use crate::scalar::Scalar;
-use crate::{CpuStorage, Error, Result, float8};
+use crate::{CpuStorage, CpuStorageRef, Error, Result, float8};
 pub use ::float8::F8E4M3;
 pub use half::{bf16, f16};
+use num_traits::NumAssign;
 use std::fmt::{Debug, Display};
 
 /// The type of a tensor's elements.
@@ -150,7 +151,7 @@ impl std::str::FromStr for DType {
 
 /// A Rust type that a tensor can hold and compute with.
 pub trait WithDType:
-    Copy + Default + PartialOrd + Debug + Display + Send + Sync + Recycle + 'static
+    Copy + Default + NumAssign + PartialOrd + Debug + Display + Send + Sync + Recycle + 'static
 {
     /// The dtype that stands for this type.
     const DTYPE: DType;
@@ -160,6 +161,8 @@ pub trait WithDType:
     fn to_f64(self) -> f64;
     /// The value with its dtype.
     fn to_scalar(self) -> Scalar;
+    /// The slice with its dtype.
+    fn cpu_storage_ref(data: &[Self]) -> CpuStorageRef<'_>;
     /// A storage that holds the vector.
     fn to_cpu_storage_owned(data: Vec<Self>) -> CpuStorage;
     /// A storage that holds a copy of the slice.
@@ -189,6 +192,9 @@ macro_rules! with_dtype_impl {
             }
             fn to_scalar(self) -> Scalar {
                 Scalar::$variant(self)
+            }
+            fn cpu_storage_ref(data: &[Self]) -> CpuStorageRef<'_> {
+                CpuStorageRef::$variant(data)
             }
             fn to_cpu_storage_owned(data: Vec<Self>) -> CpuStorage {
                 CpuStorage::$variant(data)
@@ -227,6 +233,29 @@ with_dtype_impl! {
     F8E4M3, F8E4M3, |v: f64| float8::narrow(round_to_odd(v)),
         |v: F8E4M3| f64::from(float8::widen(v));
 }
+
+/// The integer types: what indexes and conditions are made of.
+pub trait IntDType: WithDType + num_traits::Bounded {
+    /// True unless it is 0.
+    fn is_true(&self) -> bool;
+    /// The value as an index; a negative one is not the index of anything.
+    fn as_usize(&self) -> usize;
+}
+
+macro_rules! int_dtype {
+    ($($ty:ty),+) => {
+        $(impl IntDType for $ty {
+            fn is_true(&self) -> bool {
+                *self != 0
+            }
+            fn as_usize(&self) -> usize {
+                *self as usize
+            }
+        })+
+    };
+}
+int_dtype!(u8, u32, i16, i32, i64);
+
 impl FloatDType for bf16 {}
 impl FloatDType for f16 {}
 impl FloatDType for f32 {}

@@ -3,13 +3,17 @@
 //! Text has the shape `op: what is wrong: the values; what would be right`, in lower case with no
 //! final dot. User input and I/O give an [`Error`]; nothing here panics.
 
-use crate::{DType, DeviceLocation, Shape};
+use crate::{DType, DeviceLocation, Layout, Shape};
+use std::backtrace::{Backtrace, BacktraceStatus};
+use std::convert::Infallible;
+use std::fmt::{Debug, Display};
+use std::path::Path;
 
 /// A result whose error is [`enum@Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Everything that can go wrong in a tensor operation.
-#[derive(thiserror::Error, Debug)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // the fields are named after what they hold
 pub enum Error {
@@ -90,16 +94,16 @@ pub enum Error {
     },
 
     /// A split that the dimension does not allow.
-    #[error("split: parts {size_splits:?} do not add up to dim {dim} of shape {shape:?}")]
+    #[error("split: dim {dim} of shape {shape:?} does not part into {n_parts} of one size")]
     ShapeMismatchSplit {
         shape: Shape,
         dim: usize,
-        size_splits: Vec<usize>,
+        n_parts: usize,
     },
 
     /// The operation wants a single dimension.
-    #[error("{op}: wants one dim only: shape {shape:?}")]
-    OnlySingleDimension { op: &'static str, shape: Shape },
+    #[error("{op}: wants one dim only: dims {dims:?}")]
+    OnlySingleDimension { op: &'static str, dims: Vec<usize> },
 
     /// The operation has no value for zero elements.
     #[error("{op}: the tensor or the reduced dim is empty; no value exists")]
@@ -130,6 +134,50 @@ pub enum Error {
         len: usize,
         msg: &'static str,
     },
+
+    /// A convolution over one dimension that its operands do not allow.
+    #[error(
+        "conv1d: {msg}: input {inp_shape:?}, kernel {k_shape:?}, padding {padding}, stride {stride}"
+    )]
+    Conv1dInvalidArgs {
+        inp_shape: Shape,
+        k_shape: Shape,
+        padding: usize,
+        stride: usize,
+        msg: &'static str,
+    },
+
+    /// A variable cannot take the value.
+    #[error("set: {msg}")]
+    CannotSetVar { msg: &'static str },
+
+    /// A matrix product whose operands' strides are not taken. Tallow takes all.
+    #[error("matmul: {}: lhs {}, rhs {}", .0.msg, .0.lhs_l.describe(), .0.rhs_l.describe())]
+    MatMulUnexpectedStriding(Box<MatMulUnexpectedStriding>),
+
+    /// No tensor of this name.
+    #[error("no tensor {path:?}")]
+    CannotFindTensor { path: String },
+
+    /// An error of the CUDA driver.
+    #[error("cuda: {0}")]
+    Cuda(Box<dyn std::error::Error + Send + Sync>),
+
+    /// An error of Metal.
+    #[error("metal: {0}")]
+    Metal(#[from] MetalError),
+
+    /// A number that its type does not hold.
+    #[error(transparent)]
+    TryFromIntError(#[from] std::num::TryFromIntError),
+
+    /// A file of numpy's that is not sound.
+    #[error("npy: {0}")]
+    Npy(String),
+
+    /// Text that is not UTF-8.
+    #[error(transparent)]
+    FromUtf8(#[from] std::string::FromUtf8Error),
 
     /// An index that the dimension does not have.
     #[error("{op}: index {index} is out of range; the dim has {size}")]
@@ -169,7 +217,21 @@ pub enum Error {
 
     /// An error of another library.
     #[error("{0}")]
-    Wrapped(Box<dyn std::error::Error + Send + Sync>),
+    Wrapped(Box<dyn Display + Send + Sync>),
+
+    /// An error of another library with the words of a caller in front.
+    #[error("{context}: {wrapped}")]
+    WrappedContext {
+        wrapped: Box<dyn std::error::Error + Send + Sync>,
+        context: String,
+    },
+
+    /// An error with the words of a caller in front.
+    #[error("{context}: {inner}")]
+    Context {
+        inner: Box<Self>,
+        context: Box<dyn Display + Send + Sync>,
+    },
 
     /// An error with the file that it is about.
     #[error("{}: {inner}", path.display())]
@@ -178,28 +240,73 @@ pub enum Error {
         path: std::path::PathBuf,
     },
 
-    /// An error with the words of a caller in front.
-    #[error("{context}: {inner}")]
-    Context { inner: Box<Self>, context: String },
+    /// An error with where it came from.
+    #[error("{inner}\n{backtrace}")]
+    WithBacktrace {
+        inner: Box<Self>,
+        backtrace: Box<Backtrace>,
+    },
 
     /// Any other message.
     #[error("{0}")]
     Msg(String),
+
+    /// A value that is not there.
+    #[error("a value is missing")]
+    UnwrapNone,
+}
+
+/// An error of Metal.
+#[derive(thiserror::Error, Debug)]
+pub enum MetalError {
+    /// In words.
+    #[error("{0}")]
+    Message(String),
+}
+
+impl From<String> for MetalError {
+    fn from(text: String) -> Self {
+        Self::Message(text)
+    }
+}
+
+/// The operands of a matrix product.
+#[derive(Clone, Debug)]
+pub struct MatMulUnexpectedStriding {
+    /// The left one.
+    pub lhs_l: Layout,
+    /// The right one.
+    pub rhs_l: Layout,
+    /// Batch, rows, columns and the size that is summed over.
+    pub bmnk: (usize, usize, usize, usize),
+    /// What is wrong.
+    pub msg: &'static str,
+}
+
+impl Debug for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        Display::fmt(self, f)
+    }
 }
 
 impl Error {
     /// An error that wraps one of another library.
-    pub fn wrap(error: impl std::error::Error + Send + Sync + 'static) -> Self {
+    pub fn wrap(error: impl Display + Send + Sync + 'static) -> Self {
         Self::Wrapped(Box::new(error))
     }
 
     /// An error from words.
-    pub fn msg(text: impl std::fmt::Display) -> Self {
+    pub fn msg(text: impl Display) -> Self {
         Self::Msg(text.to_string())
     }
 
+    /// An error from a value's debug form.
+    pub fn debug(value: impl Debug) -> Self {
+        Self::Msg(format!("{value:?}"))
+    }
+
     /// This error with the file that it is about.
-    pub fn with_path(self, path: impl AsRef<std::path::Path>) -> Self {
+    pub fn with_path<P: AsRef<Path>>(self, path: P) -> Self {
         Self::WithPath {
             inner: Box::new(self),
             path: path.as_ref().to_path_buf(),
@@ -207,11 +314,77 @@ impl Error {
     }
 
     /// This error with words in front.
-    pub fn context(self, context: impl std::fmt::Display) -> Self {
+    pub fn context(self, context: impl Display + Send + Sync + 'static) -> Self {
         Self::Context {
             inner: Box::new(self),
-            context: context.to_string(),
+            context: Box::new(context),
         }
+    }
+
+    /// This error with the stack of calls, where `RUST_BACKTRACE` asks for it.
+    pub fn bt(self) -> Self {
+        let backtrace = Backtrace::capture();
+        match backtrace.status() {
+            BacktraceStatus::Captured => Self::WithBacktrace {
+                inner: Box::new(self),
+                backtrace: Box::new(backtrace),
+            },
+            _ => self,
+        }
+    }
+}
+
+/// Adds words to what went wrong.
+///
+/// ```
+/// use tallow::{Context, Result};
+/// let count: Result<usize> = "many".parse::<usize>().context("heads");
+/// assert_eq!(count.unwrap_err().to_string(), "heads: invalid digit found in string");
+/// ```
+pub trait Context<T, E>: sealed::Sealed {
+    /// The error with these words in front.
+    fn context<C: Display + Send + Sync + 'static>(self, context: C) -> Result<T>;
+    /// The error with words in front that are made only for an error.
+    fn with_context<C, F>(self, f: F) -> Result<T>
+    where
+        C: Display + Send + Sync + 'static,
+        F: FnOnce() -> C;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl<T, E> Sealed for std::result::Result<T, E> {}
+    impl<T> Sealed for Option<T> {}
+}
+
+impl<T, E: std::error::Error + Send + Sync + 'static> Context<T, E> for std::result::Result<T, E> {
+    fn context<C: Display + Send + Sync + 'static>(self, context: C) -> Result<T> {
+        self.with_context(|| context)
+    }
+
+    fn with_context<C, F>(self, f: F) -> Result<T>
+    where
+        C: Display + Send + Sync + 'static,
+        F: FnOnce() -> C,
+    {
+        self.map_err(|error| Error::WrappedContext {
+            wrapped: Box::new(error),
+            context: f().to_string(),
+        })
+    }
+}
+
+impl<T> Context<T, Infallible> for Option<T> {
+    fn context<C: Display + Send + Sync + 'static>(self, context: C) -> Result<T> {
+        self.with_context(|| context)
+    }
+
+    fn with_context<C, F>(self, f: F) -> Result<T>
+    where
+        C: Display + Send + Sync + 'static,
+        F: FnOnce() -> C,
+    {
+        self.ok_or_else(|| Error::UnwrapNone.context(f()))
     }
 }
 
@@ -237,4 +410,27 @@ macro_rules! bail {
     ($($arg:tt)*) => {
         return Err($crate::Error::Msg(format!($($arg)*)))
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_stand_in_front() {
+        let missing = None::<u8>.with_context(|| "head count");
+        assert_eq!(
+            missing.unwrap_err().to_string(),
+            "head count: a value is missing"
+        );
+        let error = Error::msg("short")
+            .context("block 3")
+            .with_path("model.gguf");
+        assert_eq!(error.to_string(), "model.gguf: block 3: short");
+        assert_eq!(format!("{:?}", Error::debug([1, 2])), "[1, 2]");
+        assert_eq!(
+            Error::wrap("theirs").bt().to_string().lines().next(),
+            Some("theirs")
+        );
+    }
 }

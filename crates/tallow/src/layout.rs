@@ -6,6 +6,19 @@
 use crate::shape::Dim;
 use crate::{Error, Result, Shape};
 
+/// How two layouts over one buffer relate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LayoutRelation {
+    /// They name the same elements in the same order.
+    Identical,
+    /// They share no element.
+    Disjoint,
+    /// They share some elements.
+    Overlapping,
+    /// They may share elements.
+    Unknown,
+}
+
 /// Shape, strides and offset of a view, in elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
@@ -25,12 +38,12 @@ impl Layout {
     }
 
     /// Row-major from the buffer's start.
-    pub fn contiguous(shape: impl Into<Shape>) -> Self {
+    pub fn contiguous<S: Into<Shape>>(shape: S) -> Self {
         Self::contiguous_with_offset(shape, 0)
     }
 
     /// Row-major from an offset.
-    pub fn contiguous_with_offset(shape: impl Into<Shape>, start_offset: usize) -> Self {
+    pub fn contiguous_with_offset<S: Into<Shape>>(shape: S, start_offset: usize) -> Self {
         let shape = shape.into();
         let stride = shape.stride_contiguous();
         Self {
@@ -43,6 +56,10 @@ impl Layout {
     /// The sizes.
     pub fn dims(&self) -> &[usize] {
         self.shape.dims()
+    }
+    /// The size of one dimension.
+    pub fn dim<D: Dim>(&self, dim: D) -> Result<usize> {
+        self.shape.dim(dim)
     }
     /// The shape.
     pub fn shape(&self) -> &Shape {
@@ -82,6 +99,80 @@ impl Layout {
             .map(|(&size, &stride)| (size - 1) * stride)
             .sum();
         self.start_offset + last + 1
+    }
+
+    /// True for rank 0.
+    pub fn is_scalar(&self) -> bool {
+        self.shape.rank() == 0
+    }
+
+    /// True if one element is shown everywhere: every dimension repeats it.
+    pub fn is_scalar_broadcast(&self) -> bool {
+        !self.is_scalar() && self.stride.iter().all(|&stride| stride == 0)
+    }
+
+    /// True for a scalar, broadcast or not.
+    pub fn is_scalar_like(&self) -> bool {
+        self.is_scalar() || self.is_scalar_broadcast()
+    }
+
+    /// True if two indexes may lie in one place, as where a dimension repeats, or windows overlap.
+    /// False is certain; true is so for every view that narrow, transpose, permute and broadcast
+    /// make.
+    ///
+    /// ```
+    /// use tallow::Layout;
+    /// assert!(Layout::contiguous(3).broadcast_as((2, 3))?.has_internal_overlap());
+    /// assert!(!Layout::contiguous((2, 3)).transpose(0, 1)?.has_internal_overlap());
+    /// # Ok::<(), tallow::Error>(())
+    /// ```
+    pub fn has_internal_overlap(&self) -> bool {
+        if self.shape.elem_count() == 0 {
+            return false;
+        }
+        let sizes = self.dims().iter().zip(&self.stride);
+        let mut steps: Vec<(usize, usize)> = sizes
+            .filter(|(size, _)| **size > 1)
+            .map(|(&size, &stride)| (stride, size))
+            .collect();
+        steps.sort_unstable();
+        // A stride that passes all that the smaller ones reach lands in a place of its own.
+        let mut reach = 0;
+        steps.into_iter().any(|(stride, size)| {
+            let lands_within = stride <= reach;
+            reach += stride * (size - 1);
+            lands_within
+        })
+    }
+
+    /// How this layout relates to another over the same buffer.
+    ///
+    /// ```
+    /// use tallow::{Layout, LayoutRelation};
+    /// let x = Layout::contiguous(4);
+    /// assert_eq!(x.narrow(0, 0, 2)?.relation(&x.narrow(0, 2, 2)?), LayoutRelation::Disjoint);
+    /// # Ok::<(), tallow::Error>(())
+    /// ```
+    pub fn relation(&self, other: &Self) -> LayoutRelation {
+        if self == other {
+            return LayoutRelation::Identical;
+        }
+        let span = |layout: &Self| (layout.start_offset, layout.span_end());
+        let ((start, end), (other_start, other_end)) = (span(self), span(other));
+        if start == end || other_start == other_end || end <= other_start || other_end <= start {
+            return LayoutRelation::Disjoint;
+        }
+        // A contiguous view has every place of its span, and any view has its ends.
+        let holds = |layout: &Self, start: usize, end: usize| {
+            let (own_start, own_end) = span(layout);
+            let has = |place: usize| (own_start..own_end).contains(&place);
+            layout.is_contiguous() && (has(start) || has(end - 1))
+        };
+        match holds(self, other_start, other_end) || holds(other, start, end) {
+            true => LayoutRelation::Overlapping,
+            false if start == other_start => LayoutRelation::Overlapping,
+            false => LayoutRelation::Unknown,
+        }
     }
 
     /// `len` indexes of one dimension, from `start` on.
@@ -151,7 +242,7 @@ impl Layout {
     }
 
     /// Stretched to a larger shape: new dimensions in front, sizes of 1 repeated with stride 0.
-    pub fn broadcast_as(&self, shape: impl Into<Shape>) -> Result<Self> {
+    pub fn broadcast_as<S: Into<Shape>>(&self, shape: S) -> Result<Self> {
         let shape = shape.into();
         let error = || Error::BroadcastIncompatibleShapes {
             src_shape: self.shape.clone(),
@@ -226,6 +317,50 @@ mod tests {
         assert_eq!(layout.stride(), [0, 1, 0]);
         assert!(Layout::contiguous(3).broadcast_as((3, 2)).is_err());
         assert!(Layout::contiguous((1, 3)).broadcast_as(3).is_err());
+    }
+
+    #[test]
+    fn overlap_is_seen() {
+        let rows = Layout::contiguous((4, 5));
+        for view in [
+            rows.clone(),
+            rows.transpose(0, 1).unwrap(),
+            rows.narrow(1, 1, 3).unwrap(),
+            rows.narrow(1, 0, 0).unwrap(),
+            Layout::contiguous(()),
+            Layout::new(Shape::from((2, 1)), vec![1, 0], 0),
+        ] {
+            assert!(!view.has_internal_overlap(), "{view:?}");
+        }
+        let repeated = Layout::contiguous((4, 1)).broadcast_as((4, 5)).unwrap();
+        let windows = Layout::new(Shape::from((3, 2)), vec![1, 1], 0);
+        assert!(repeated.has_internal_overlap() && windows.has_internal_overlap());
+        assert!(
+            Layout::contiguous(())
+                .broadcast_as(2)
+                .unwrap()
+                .is_scalar_broadcast()
+        );
+        assert!(!rows.is_scalar_like() && Layout::contiguous(()).is_scalar_like());
+    }
+
+    #[test]
+    fn layouts_relate() {
+        let rows = Layout::contiguous((4, 6));
+        let columns = |start| rows.narrow(1, start, 2).unwrap();
+        assert_eq!(rows.relation(&rows.clone()), LayoutRelation::Identical);
+        assert_eq!(rows.relation(&columns(2)), LayoutRelation::Overlapping);
+        assert_eq!(columns(0).relation(&columns(2)), LayoutRelation::Unknown);
+        let (top, bottom) = (rows.narrow(0, 0, 2).unwrap(), rows.narrow(0, 2, 2).unwrap());
+        assert_eq!(top.relation(&bottom), LayoutRelation::Disjoint);
+        assert_eq!(
+            top.relation(&rows.narrow(1, 6, 0).unwrap()),
+            LayoutRelation::Disjoint
+        );
+        assert_eq!(
+            rows.relation(&rows.transpose(0, 1).unwrap()),
+            LayoutRelation::Overlapping
+        );
     }
 
     #[test]

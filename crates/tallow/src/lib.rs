@@ -10,10 +10,12 @@
 //! Read `tensor.rs`, `op.rs`, then `ops/unary` as the exemplar that all other operations imitate.
 #![forbid(unsafe_code)]
 
+mod convert;
 mod custom_op;
 mod device;
 mod dtype;
-mod error;
+pub mod dummy_dtype;
+pub mod error;
 mod float8;
 mod index_op;
 mod inplace_op;
@@ -23,6 +25,7 @@ mod read;
 mod rounding;
 mod shape;
 mod storage;
+mod strided;
 mod tensor;
 mod variable;
 mod views;
@@ -39,16 +42,21 @@ pub mod testing;
 
 pub use custom_op::{CustomOp1, CustomOp2, CustomOp3};
 pub use device::{CudaDevice, Device, DeviceLocation, GpuDevice, MetalDevice, NdArray};
-pub use dtype::{DType, DTypeParseError, F8E4M3, FloatDType, WithDType, bf16, f16};
-pub use error::{Error, Result};
+pub use dtype::{DType, DTypeParseError, F8E4M3, FloatDType, IntDType, WithDType, bf16, f16};
+pub use dummy_dtype::{F4, F6E2M3, F6E3M2, F8E8M0};
+pub use error::{Context, Error, MetalError, Result};
 pub use index_op::{IndexOp, TensorIndexer};
 pub use inplace_op::{InplaceOp1, InplaceOp2, InplaceOp3};
-pub use layout::Layout;
+pub use layout::{Layout, LayoutRelation};
 pub use module::{Module, ModuleT};
 pub use scalar::{Scalar, TensorOrScalar, TensorScalar};
 pub use shape::{D, Dim, Dims, Shape, ShapeWithOneHole};
-pub use storage::{CpuStorage, CudaStorage, GpuStorage, MetalStorage, Storage};
+pub use storage::{
+    CpuStorage, CpuStorageRef, CudaStorage, GpuStorage, MetalStorage, Storage, StorageMutRef,
+    StorageRef,
+};
 pub use streaming::{StreamTensor, StreamingBinOp, StreamingModule};
+pub use strided::{NdIter, StridedBlocks, StridedIndex};
 pub use tensor::{Tensor, TensorId};
 pub use variable::Var;
 

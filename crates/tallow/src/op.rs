@@ -99,11 +99,10 @@ pub fn apply_in_place(op: &impl InPlaceOp, target: &Tensor, inputs: &[&Tensor]) 
     if target.elem_count() == 0 {
         return Ok(());
     }
-    // Elements of the target that repeat have no single value to write.
-    let repeats = |(&size, &stride): (&usize, &usize)| size > 1 && stride == 0;
-    if target.dims().iter().zip(target.stride()).any(repeats) {
+    // Elements of the target that share a place have no single value to write.
+    if !target.is_contiguous() && target.layout().has_internal_overlap() {
         crate::bail!(
-            "{name}: the target is a broadcast view: {}; call contiguous first",
+            "{name}: elements of the target share places: {}; call contiguous first",
             target.layout().describe()
         );
     }

@@ -45,6 +45,18 @@ impl Shape {
         Ok(self.0[dim.to_index(self, "dim")?])
     }
 
+    /// Nothing, if the rank is 0.
+    pub fn dims0(&self) -> Result<()> {
+        match self.rank() {
+            0 => Ok(()),
+            got => Err(Error::UnexpectedNumberOfDims {
+                expected: 0,
+                got,
+                shape: self.clone(),
+            }),
+        }
+    }
+
     /// The number of elements; 1 for a scalar.
     pub fn elem_count(&self) -> usize {
         self.0.iter().product()
@@ -188,6 +200,12 @@ macro_rules! tuples {
                     }
                 }
             }
+            impl TryFrom<Shape> for tuple_or_size!($($name),+) {
+                type Error = Error;
+                fn try_from(shape: Shape) -> Result<Self> {
+                    shape.$dims()
+                }
+            }
             impl crate::Tensor {
                 #[doc = concat!("The sizes, if the rank is ", $count, ".")]
                 pub fn $dims(&self) -> Result<tuple_or_size!($($name),+)> {
@@ -208,6 +226,40 @@ tuples! {
     dims4 4 (a, b, c, d);
     dims5 5 (a, b, c, d, e);
 }
+impl TryFrom<Shape> for () {
+    type Error = Error;
+    fn try_from(shape: Shape) -> Result<Self> {
+        shape.dims0()
+    }
+}
+
+impl crate::Tensor {
+    /// Nothing, if the rank is 0.
+    pub fn dims0(&self) -> Result<()> {
+        self.shape().dims0()
+    }
+
+    /// The index of a dimension that is counted from the end where it is negative: -1 is the last.
+    ///
+    /// ```
+    /// use tallow::{Device, Tensor};
+    /// let x = Tensor::new(&[[1f32, 2.]], &Device::Cpu)?;
+    /// assert_eq!((x.normalize_axis(-1)?, x.normalize_axis(0)?), (1, 0));
+    /// # Ok::<(), tallow::Error>(())
+    /// ```
+    pub fn normalize_axis(&self, axis: i64) -> Result<usize> {
+        let rank = self.rank();
+        // Every rank fits an i64.
+        let index = if axis < 0 { axis + rank as i64 } else { axis };
+        let index = usize::try_from(index).ok().filter(|&index| index < rank);
+        index.ok_or_else(|| Error::DimOutOfRange {
+            shape: self.shape().clone(),
+            dim: i32::try_from(axis).unwrap_or(if axis < 0 { i32::MIN } else { i32::MAX }),
+            op: "normalize_axis",
+        })
+    }
+}
+
 impl From<(usize, usize, usize, usize, usize, usize)> for Shape {
     fn from((a, b, c, d, e, f): (usize, usize, usize, usize, usize, usize)) -> Self {
         Self(vec![a, b, c, d, e, f])
@@ -215,7 +267,7 @@ impl From<(usize, usize, usize, usize, usize, usize)> for Shape {
 }
 
 /// A dimension counted from the end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum D {
     /// The last dimension.
     Minus1,
@@ -449,6 +501,19 @@ mod tests {
         assert!(Shape::from((usize::MAX, 2)).checked_elem_count().is_err());
         assert_eq!(Shape::from((usize::MAX, 0)).checked_elem_count().ok(), None);
         assert_eq!(Shape::from((1 << 20, 0)).checked_elem_count().unwrap(), 0);
+    }
+
+    #[test]
+    fn a_shape_of_another_rank_has_no_such_sizes() {
+        let shape = Shape::from((2, 3));
+        let sizes: (usize, usize) = shape.clone().try_into().unwrap();
+        assert_eq!(sizes, (2, 3));
+        assert!(usize::try_from(shape.clone()).is_err() && shape.dims0().is_err());
+        assert!(<()>::try_from(Shape::from(())).is_ok());
+        let x = crate::Tensor::zeros(shape, crate::DType::U8, &crate::Device::Cpu).unwrap();
+        for axis in [2, -3, i64::MIN, i64::MAX] {
+            assert!(x.normalize_axis(axis).is_err(), "{axis}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! dropped.
 
 use crate::cpu::recycle;
-use crate::{DType, Device, F8E4M3, Result, Shape, WithDType, bf16, f16};
+use crate::{DType, Device, Error, F8E4M3, Layout, Result, Shape, WithDType, bf16, f16};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// A buffer in main memory: a vector per element type. The types narrower than a byte, and the MX
@@ -37,6 +37,31 @@ pub enum GpuStorage {}
 pub type CudaStorage = GpuStorage;
 /// A buffer on a GPU that is driven through Metal.
 pub type MetalStorage = GpuStorage;
+
+/// Elements that someone else holds, with their dtype.
+#[derive(Debug, Clone)]
+#[allow(missing_docs)] // each variant is the dtype of its name
+pub enum CpuStorageRef<'a> {
+    U8(&'a [u8]),
+    U32(&'a [u32]),
+    I16(&'a [i16]),
+    I32(&'a [i32]),
+    I64(&'a [i64]),
+    BF16(&'a [bf16]),
+    F16(&'a [f16]),
+    F32(&'a [f32]),
+    F64(&'a [f64]),
+    F8E4M3(&'a [F8E4M3]),
+    F6E2M3(&'a [u8]),
+    F6E3M2(&'a [u8]),
+    F4(&'a [u8]),
+    F8E8M0(&'a [u8]),
+}
+
+/// A storage, locked for reading.
+pub type StorageRef<'a> = RwLockReadGuard<'a, Storage>;
+/// A storage, locked for writing.
+pub type StorageMutRef<'a> = RwLockWriteGuard<'a, Storage>;
 
 /// A buffer on one of the devices.
 #[derive(Debug)]
@@ -111,6 +136,46 @@ impl CpuStorage {
         self.len() == 0
     }
 
+    /// Buffers of one dtype, one behind the other. Errors if there is none, and if dtypes differ.
+    ///
+    /// ```
+    /// use tallow::CpuStorage;
+    /// let joined = CpuStorage::concat(&[CpuStorage::U8(vec![1]), CpuStorage::U8(vec![2, 3])])?;
+    /// assert_eq!(joined.as_slice::<u8>()?, [1, 2, 3]);
+    /// # Ok::<(), tallow::Error>(())
+    /// ```
+    pub fn concat(storages: &[CpuStorage]) -> Result<CpuStorage> {
+        let op = "concat";
+        let Some((first, rest)) = storages.split_first() else {
+            return Err(Error::OpRequiresAtLeastOneTensor { op });
+        };
+        let mut joined = first.clone();
+        for next in rest {
+            match (&mut joined, next) {
+                (Self::F6E2M3(joined), Self::F6E2M3(next))
+                | (Self::F6E3M2(joined), Self::F6E3M2(next))
+                | (Self::F4(joined), Self::F4(next))
+                | (Self::F8E8M0(joined), Self::F8E8M0(next)) => joined.extend_from_slice(next),
+                (joined, next) if joined.dtype() == next.dtype() => {
+                    crate::with_dtype!(next.dtype(), op, T in all => {
+                        let mut data = <T as WithDType>::cpu_storage_data(std::mem::replace(
+                            joined,
+                            Self::U8(Vec::new()),
+                        ))?;
+                        data.extend_from_slice(next.as_slice::<T>()?);
+                        *joined = T::to_cpu_storage_owned(data);
+                        Ok::<(), Error>(())
+                    })?;
+                }
+                (joined, next) => {
+                    let (lhs, rhs) = (joined.dtype(), next.dtype());
+                    return Err(Error::DTypeMismatchBinaryOp { lhs, rhs, op });
+                }
+            }
+        }
+        Ok(joined)
+    }
+
     /// A buffer for an operation's result: initialised, with values that mean nothing.
     pub(crate) fn for_output(dtype: DType, count: usize, op: &'static str) -> Result<Self> {
         crate::with_dtype!(dtype, op, T in all => {
@@ -129,6 +194,14 @@ impl Storage {
     pub fn dtype(&self) -> DType {
         match self {
             Self::Cpu(storage) => storage.dtype(),
+            Self::Cuda(gpu) | Self::Metal(gpu) => match *gpu {},
+        }
+    }
+
+    /// A copy of the whole buffer, for the same layout.
+    pub fn try_clone(&self, _layout: &Layout) -> Result<Self> {
+        match self {
+            Self::Cpu(storage) => Ok(Self::Cpu(storage.clone())),
             Self::Cuda(gpu) | Self::Metal(gpu) => match *gpu {},
         }
     }
@@ -196,4 +269,19 @@ pub(crate) fn check_count(shape: &Shape, count: usize) -> Result<()> {
         });
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_of_one_dtype_join() -> Result<()> {
+        let packed = CpuStorage::F4(vec![1]);
+        let joined = CpuStorage::concat(&[packed.clone(), CpuStorage::F4(vec![2])])?;
+        assert!(matches!(joined, CpuStorage::F4(bytes) if bytes == [1, 2]));
+        assert!(CpuStorage::concat(&[packed, CpuStorage::U8(vec![2])]).is_err());
+        assert!(CpuStorage::concat(&[]).is_err());
+        Ok(())
+    }
 }

@@ -7,11 +7,11 @@
 use crate::backprop::Node;
 use crate::device::NdArray;
 use crate::shape::{Dim, ShapeWithOneHole};
-use crate::storage::{CpuStorage, Storage, StorageCell, check_count};
+use crate::storage::{CpuStorage, Storage, StorageCell, StorageRef, check_count};
 use crate::views::View;
 use crate::{DType, Device, Layout, Result, Shape, WithDType, bail};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, RwLockReadGuard};
 
 /// A number that no other tensor of this process has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -194,7 +194,7 @@ impl Tensor {
         self.0.layout.is_fortran_contiguous()
     }
     /// The buffer, locked for reading, and the layout into it.
-    pub fn storage_and_layout(&self) -> (RwLockReadGuard<'_, Storage>, &Layout) {
+    pub fn storage_and_layout(&self) -> (StorageRef<'_>, &Layout) {
         (self.0.storage.read(), self.layout())
     }
 }

@@ -2,6 +2,7 @@
 //! where no strides can express the new shape.
 
 use crate::backprop::{Gradients, Rule};
+use crate::ops::composed::unfold;
 use crate::shape::{Dim, Dims, ShapeWithOneHole};
 use crate::{D, Error, Layout, Result, Shape, Tensor, bail};
 use smallvec::smallvec;
@@ -18,6 +19,8 @@ pub(crate) enum View {
     Narrow { dim: usize, start: usize },
     /// Elements repeated.
     Broadcast,
+    /// Windows along a dimension.
+    Unfold { dim: usize, step: usize },
 }
 
 impl Rule for View {
@@ -38,6 +41,7 @@ impl Rule for View {
                 upstream.pad_with_zeros(*dim, *start, behind)?
             }
             Self::Broadcast => upstream.sum_to(x.shape())?,
+            Self::Unfold { dim, step } => unfold::fold(upstream, x, *dim, *step)?,
         };
         Ok(smallvec![Some(gradient)])
     }

@@ -23,18 +23,34 @@ static POOLED_BYTES: AtomicUsize = AtomicUsize::new(0);
 #[derive(Debug)]
 pub struct Pool<T>(Mutex<BTreeMap<usize, Vec<Vec<T>>>>);
 
+impl<T> Pool<T> {
+    pub(crate) const fn new() -> Self {
+        Self(Mutex::new(BTreeMap::new()))
+    }
+}
+
 /// An element type that has a pool.
-pub trait Recycle: bytemuck::Zeroable + Copy + Send + 'static {
+pub trait Recycle: Copy + Send + 'static {
     /// The pool of this type.
     fn pool() -> &'static Pool<Self>;
+    /// The element of zero bytes.
+    fn blank() -> Self;
+    /// A fresh vector of them.
+    fn blanks(count: usize) -> Vec<Self>;
 }
 
 macro_rules! pools {
     ($($ty:ty),+) => {
         $(impl Recycle for $ty {
             fn pool() -> &'static Pool<Self> {
-                static POOL: Pool<$ty> = Pool(Mutex::new(BTreeMap::new()));
+                static POOL: Pool<$ty> = Pool::new();
                 &POOL
+            }
+            fn blank() -> Self {
+                bytemuck::Zeroable::zeroed()
+            }
+            fn blanks(count: usize) -> Vec<Self> {
+                bytemuck::zeroed_vec(count)
             }
         })+
     };
@@ -48,10 +64,10 @@ pub fn take<T: Recycle>(count: usize) -> Vec<T> {
         && let Some(mut found) = take_waiting::<T>(count)
     {
         // Growing stays within the capacity, so it never allocates.
-        found.resize(count, T::zeroed());
+        found.resize(count, T::blank());
         return found;
     }
-    bytemuck::zeroed_vec(count)
+    T::blanks(count)
 }
 
 /// The smallest waiting vector that fits and wastes at most an eighth.

@@ -10,15 +10,20 @@ pub mod compare;
 pub mod composed;
 pub mod concat;
 pub mod copy;
+pub mod cumsum;
 pub mod fill;
+pub mod flip;
 pub mod index;
 pub mod matmul;
 pub mod norm;
 mod qmatmul;
+pub mod random;
 pub mod reduce;
 pub mod rope;
+pub mod scatter;
 pub mod select;
 pub mod softmax;
+pub mod sort;
 mod tile_product;
 pub mod unary;
 
@@ -60,19 +65,29 @@ pub const ALL: &[&Family] = &[
     &cast::FAMILY,
     &compare::FAMILY,
     &composed::grid::FAMILY,
+    &composed::log_sum_exp::FAMILY,
     &composed::pad::FAMILY,
+    &composed::products::FAMILY,
     &composed::repeat::FAMILY,
     &composed::roll::FAMILY,
+    &composed::round_to::FAMILY,
+    &composed::unfold::FAMILY,
+    &composed::variance::FAMILY,
     &concat::FAMILY,
     &copy::FAMILY,
+    &cumsum::FAMILY,
     &fill::FAMILY,
+    &flip::FAMILY,
     &index::FAMILY,
     &matmul::FAMILY,
     &norm::FAMILY,
     &qmatmul::FAMILY,
+    &random::FAMILY,
     &reduce::FAMILY,
     &rope::FAMILY,
+    &scatter::FAMILY,
     &select::FAMILY,
     &softmax::FAMILY,
+    &sort::FAMILY,
     &unary::FAMILY,
 ];

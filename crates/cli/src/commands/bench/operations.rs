@@ -28,6 +28,7 @@ pub(super) const ALL: &[fn() -> Vec<Operation>] = &[
     reductions,
     rows,
     movement,
+    indexing,
     attention,
     quantized,
 ];
@@ -172,6 +173,10 @@ fn rows() -> Vec<Operation> {
             let (weight, bias) = (values(&[1024])?, values(&[1024])?);
             Ok(move || ops::layer_norm(&x, &weight, &bias, 1e-5))
         }),
+        operation("sort_last_dim_1024x1024", || {
+            let x = values(&[1024, 1024])?;
+            Ok(move || Ok(x.sort_last_dim(true)?.0))
+        }),
     ]
 }
 
@@ -194,6 +199,46 @@ fn movement() -> Vec<Operation> {
             Ok(move || Tensor::cat(&[&first, &second], dim))
         }));
     }
+    found
+}
+
+/// Indexes in no order, each below `below`.
+fn ids(shape: &[usize], below: u32) -> tallow::Result<Tensor> {
+    let count = shape.iter().product::<usize>() as u32;
+    let ids = (0..count).map(|index| index.wrapping_mul(7919) % below);
+    Tensor::from_vec(ids.collect(), shape, &Device::Cpu)
+}
+
+fn indexing() -> Vec<Operation> {
+    let mut found = vec![operation("index_add_49152_of_2048x576", || {
+        let (table, source) = (values(&[2048, 576])?, values(&[49_152, 576])?);
+        let ids = ids(&[49_152], 2048)?;
+        Ok(move || table.index_add(&ids, &source, 0))
+    })];
+    for dim in [0_usize, 1] {
+        found.push(operation(format!("gather_dim{dim}_1024x1024"), move || {
+            let (x, ids) = (values(&[1024, 1024])?, ids(&[1024, 1024], 1024)?);
+            Ok(move || x.gather(&ids, dim))
+        }));
+        found.push(operation(format!("scatter_dim{dim}_1024x1024"), move || {
+            let (x, ids) = (values(&[1024, 1024])?, ids(&[1024, 1024], 1024)?);
+            Ok(move || x.scatter(&ids, &x, dim))
+        }));
+        found.push(operation(format!("scatter_add_dim{dim}_1024x1024"), move || {
+            let (x, ids) = (values(&[1024, 1024])?, ids(&[1024, 1024], 1024)?);
+            Ok(move || x.scatter_add(&ids, &x, dim))
+        }));
+        found.push(operation(format!("cumsum_dim{dim}_1024x1024"), move || {
+            let x = values(&[1024, 1024])?;
+            Ok(move || x.cumsum(dim))
+        }));
+    }
+    found.push(operation("rand_4M", || {
+        Ok(|| Tensor::rand(0f32, 1., (2048, 2048), &Device::Cpu))
+    }));
+    found.push(operation("randn_4M", || {
+        Ok(|| Tensor::randn(0f32, 1., (2048, 2048), &Device::Cpu))
+    }));
     found
 }
 

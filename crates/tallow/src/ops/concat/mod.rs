@@ -222,7 +222,7 @@ impl Tensor {
 
     /// Writes a tensor into this one in place, from index `offset` of a dimension on; the other
     /// sizes agree. Every tensor over the same buffer sees it. Errors if it passes the dimension's
-    /// end, and for a broadcast view.
+    /// end, for a broadcast view, and for a tensor into itself.
     ///
     /// ```
     /// use tallow::{DType, Device, Tensor};
@@ -233,6 +233,12 @@ impl Tensor {
     /// ```
     pub fn slice_set<D: Dim>(&self, src: &Self, dim: D, offset: usize) -> Result<()> {
         let dim = dim.to_index(self.shape(), "slice_set")?;
+        if self.id() == src.id() {
+            bail!(
+                "slice_set: a tensor into itself: shape {:?}; copy it first",
+                self.shape()
+            );
+        }
         let part = part_for(self, src, dim, offset, "slice_set")?;
         apply_in_place(&Write, &part, &[src])
     }
@@ -255,6 +261,13 @@ impl Tensor {
     }
 
     /// [`slice_scatter`](Self::slice_scatter) along the first dimension.
+    ///
+    /// ```
+    /// use tallow::{Device, Tensor};
+    /// let (x, y) = (Tensor::new(&[1u8, 2, 3], &Device::Cpu)?, Tensor::new(&[9u8], &Device::Cpu)?);
+    /// assert_eq!(x.slice_scatter0(&y, 2)?.to_vec1::<u8>()?, [1, 2, 9]);
+    /// # Ok::<(), tallow::Error>(())
+    /// ```
     pub fn slice_scatter0(&self, src: &Self, start: usize) -> Result<Self> {
         self.slice_scatter(src, 0, start)
     }
@@ -315,11 +328,25 @@ mod tests {
         assert!(x.slice_set(&matrix(1, 3), 0, usize::MAX).is_err());
         assert!(x.slice_set(&matrix(1, 2), 0, 0).is_err());
         assert!(x.slice_set(&matrix(1, 3), 2, 0).is_err());
+        assert!(x.slice_set(&x, 0, 0).is_err());
         assert!(
             x.slice_assign(std::slice::from_ref(&(0..1)), &matrix(1, 3))
                 .is_err()
         );
         assert!(x.slice_assign(&[0..3, 0..3], &matrix(3, 3)).is_err());
+    }
+
+    #[test]
+    fn nothing_can_be_written_anywhere() -> Result<()> {
+        let (x, empty) = (matrix(2, 3), matrix(0, 3));
+        for start in [0, 2] {
+            assert_eq!(x.slice_scatter(&empty, 0, start)?.dims(), [2, 3]);
+            x.slice_set(&empty, 0, start)?;
+        }
+        assert!(x.slice_scatter(&empty, 0, 3).is_err());
+        assert_eq!(empty.slice_assign(&[0..0, 0..3], &empty)?.dims(), [0, 3]);
+        assert!(x.slice_scatter(&x.to_dtype(DType::F64)?, 0, 0).is_err());
+        Ok(())
     }
 
     #[test]

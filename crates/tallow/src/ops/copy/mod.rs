@@ -5,7 +5,7 @@ mod cases;
 use super::{Family, OpInfo};
 use crate::cpu::{self, CpuView};
 use crate::op::{Gradients, Op, apply};
-use crate::{CpuStorage, DType, Result, Shape, Tensor};
+use crate::{CpuStorage, DType, Device, Result, Shape, Tensor};
 use smallvec::smallvec;
 
 /// The family's entry in [`ALL`](super::ALL).
@@ -77,6 +77,21 @@ impl Tensor {
             return Ok(self.clone());
         }
         self.copy()
+    }
+
+    /// The same elements on a device: the same tensor if it is there.
+    ///
+    /// ```
+    /// use tallow::{Device, Tensor};
+    /// let x = Tensor::new(&[1f32, 2.], &Device::Cpu)?;
+    /// assert!(x.to_device(&Device::Cpu)?.device().is_cpu());
+    /// # Ok::<(), tallow::Error>(())
+    /// ```
+    pub fn to_device(&self, device: &Device) -> Result<Tensor> {
+        match device {
+            Device::Cpu => Ok(self.clone()),
+            Device::Cuda(gpu) | Device::Metal(gpu) => match *gpu {},
+        }
     }
 
     /// A contiguous copy, even where the tensor is contiguous already.

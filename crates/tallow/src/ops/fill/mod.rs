@@ -137,6 +137,33 @@ impl Tensor {
         Self::from_cpu_storage(storage, shape, device)
     }
 
+    /// A tensor whose values mean nothing, to be written before it is read. They are initialised
+    /// memory all the same: this is safe.
+    ///
+    /// ```
+    /// use tallow::{DType, Device, Tensor};
+    /// let x = Tensor::empty((2, 3), DType::F32, &Device::Cpu)?;
+    /// assert_eq!(x.dims(), [2, 3]);
+    /// # Ok::<(), tallow::Error>(())
+    /// ```
+    pub fn empty<S: Into<Shape>>(shape: S, dtype: DType, device: &Device) -> Result<Self> {
+        let shape = shape.into();
+        let storage = CpuStorage::for_output(dtype, shape.checked_elem_count()?, "empty")?;
+        Self::from_cpu_storage(storage, shape, device)
+    }
+
+    /// [`empty`](Self::empty) of this shape and dtype, on this device.
+    ///
+    /// ```
+    /// use tallow::{DType, Device, Tensor};
+    /// let x = Tensor::zeros((2, 3), DType::F32, &Device::Cpu)?.empty_like()?;
+    /// assert_eq!((x.dims(), x.dtype()), (&[2, 3][..], DType::F32));
+    /// # Ok::<(), tallow::Error>(())
+    /// ```
+    pub fn empty_like(&self) -> Result<Self> {
+        Self::empty(self.shape(), self.dtype(), self.device())
+    }
+
     /// Zeros of this shape and dtype, on this device.
     ///
     /// ```

@@ -5,13 +5,14 @@
 //! large one is an error. The greatest u32 and the greatest i64 are padding: they read as zeros.
 
 mod cases;
-mod cpu;
+pub(super) mod cpu;
 
 use super::{Family, OpInfo};
 use crate::cpu::CpuView;
-use crate::op::{Op, apply};
+use crate::op::{Gradients, Op, apply};
 use crate::shape::Dim;
 use crate::{CpuStorage, DType, Error, Result, Shape, Tensor, bail};
+use smallvec::smallvec;
 
 /// The family's entry in [`ALL`](super::ALL).
 pub const FAMILY: Family = Family {
@@ -29,7 +30,7 @@ pub const FAMILY: Family = Family {
     cases: cases::cases,
 };
 
-fn check_ids(ids: &Tensor, op: &'static str) -> Result<()> {
+pub(super) fn check_ids(ids: &Tensor, op: &'static str) -> Result<()> {
     match ids.dtype().is_int() {
         true => Ok(()),
         false => bail!("{op}: ids are {}; want an integer dtype", ids.dtype()),
@@ -58,6 +59,12 @@ impl Op for IndexSelect {
             cpu::index_select(inputs[0].typed::<T>()?, &ids, self.dim, out.as_mut_slice()?);
             Ok(())
         })
+    }
+    fn gradient(&self, inputs: &[&Tensor], _: &Tensor, upstream: &Tensor) -> Result<Gradients> {
+        let gradient = inputs[0]
+            .zeros_like()?
+            .index_add(inputs[1], upstream, self.dim)?;
+        Ok(smallvec![Some(gradient), None])
     }
 }
 
@@ -92,6 +99,12 @@ impl Op for Gather {
             Ok(())
         })
     }
+    fn gradient(&self, inputs: &[&Tensor], _: &Tensor, upstream: &Tensor) -> Result<Gradients> {
+        let gradient = inputs[0]
+            .zeros_like()?
+            .scatter_add(inputs[1], upstream, self.dim)?;
+        Ok(smallvec![Some(gradient), None])
+    }
 }
 
 /// Reading by index.
@@ -125,7 +138,16 @@ impl Tensor {
         apply(Gather { dim }, &[self, indexes])
     }
 
-    /// The rows of this matrix that `ids` names: ids of shape `[…]` give `[…, columns]`.
+    /// The rows of this matrix that `ids` names: ids of shape `[…]` give `[…, columns]`. Errors
+    /// unless this is of rank 2.
+    ///
+    /// ```
+    /// use tallow::{Device, Tensor};
+    /// let table = Tensor::new(&[[0f32, 1.], [2., 3.]], &Device::Cpu)?;
+    /// let rows = table.embedding(&Tensor::new(&[1u32, 0, 1], &Device::Cpu)?)?;
+    /// assert_eq!(rows.to_vec2::<f32>()?, [[2., 3.], [0., 1.], [2., 3.]]);
+    /// # Ok::<(), tallow::Error>(())
+    /// ```
     pub fn embedding(&self, ids: &Self) -> Result<Self> {
         let (_, columns) = self.dims2()?;
         let rows = self.index_select(&ids.flatten_all()?, 0)?;

@@ -1,0 +1,46 @@
+//! Where a device stands in its random numbers.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// A seed and the number of the next block.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    seed: u64,
+    next_block: u64,
+}
+
+impl Stream {
+    fn new(seed: u64) -> Self {
+        Self {
+            seed,
+            next_block: 0,
+        }
+    }
+
+    /// The processor's stream, locked.
+    pub(crate) fn of_cpu() -> MutexGuard<'static, Self> {
+        static CPU: OnceLock<Mutex<Stream>> = OnceLock::new();
+        // The standard library's hash maps are keyed by the system's random numbers.
+        let fresh = || Mutex::new(Self::new(RandomState::new().hash_one(0)));
+        let cell = CPU.get_or_init(fresh).lock();
+        cell.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The seed.
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// Starts anew.
+    pub(crate) fn restart(&mut self, seed: u64) {
+        *self = Self::new(seed);
+    }
+
+    /// The seed and the first of so many blocks, which nobody else gets.
+    pub(crate) fn reserve(&mut self, blocks: u64) -> (u64, u64) {
+        let first = self.next_block;
+        self.next_block = first.wrapping_add(blocks);
+        (self.seed, first)
+    }
+}

@@ -1,0 +1,310 @@
+//! Each element of the source, in row-major order, is put where its index says.
+//!
+//! Threads share the target, never a place in it: they take blocks of the dimensions in front of
+//! the indexed one; where there is only one block, each takes a range of the indexed dimension,
+//! reads all indexes and keeps to its own.
+
+use crate::cpu::map::Cost;
+use crate::cpu::vector::VectorFloat;
+use crate::cpu::walk::Walk;
+use crate::cpu::{CpuView, View, recycle};
+use crate::ops::index::cpu::PADDING;
+use crate::{CpuStorage, DType, Layout, Result, WithDType};
+use std::ops::Range;
+use tallow_simd::{Kernel, Simd};
+
+/// Checked indexes of a shape, into one dimension of the target.
+#[derive(Clone, Copy)]
+pub(super) struct Places<'a> {
+    pub(super) ids: &'a [i64],
+    pub(super) dims: &'a [usize],
+    pub(super) dim: usize,
+}
+
+/// Addition as the dtype has it: integers wrap.
+trait Plus: WithDType {
+    fn plus(self, rhs: Self) -> Self;
+}
+
+macro_rules! plus {
+    ($($ty:ty: $add:expr),+) => {
+        $(impl Plus for $ty {
+            #[inline(always)]
+            fn plus(self, rhs: Self) -> Self {
+                $add(self, rhs)
+            }
+        })+
+    };
+}
+plus!(
+    f32: |a, b| a + b,
+    f64: |a, b| a + b,
+    u8: u8::wrapping_add,
+    u32: u32::wrapping_add,
+    i16: i16::wrapping_add,
+    i32: i32::wrapping_add,
+    i64: i64::wrapping_add
+);
+
+pub(super) fn copy(from: CpuView<'_>, out: &mut CpuStorage) -> Result<()> {
+    crate::with_dtype!(from.dtype(), "scatter", T in all => {
+        crate::cpu::copy::copy(from.typed::<T>()?, out.as_mut_slice()?);
+        Ok(())
+    })
+}
+
+pub(super) fn scatter(
+    target: &mut CpuStorage,
+    layout: &Layout,
+    places: Places<'_>,
+    source: CpuView<'_>,
+) -> Result<()> {
+    crate::with_dtype!(source.dtype(), "scatter", T in all => {
+        let data = &mut target.as_mut_slice::<T>()?[layout.start_offset()..layout.span_end()];
+        put_all(data, layout, places, source.typed::<T>()?, |slot, value| *slot = value);
+        Ok(())
+    })
+}
+
+pub(super) fn scatter_add(
+    target: &mut CpuStorage,
+    layout: &Layout,
+    places: Places<'_>,
+    source: CpuView<'_>,
+) -> Result<()> {
+    match source.dtype() {
+        DType::F16 | DType::BF16 | DType::F8E4M3 => {}
+        dtype => {
+            return crate::with_dtype!(dtype, "scatter_add", T in [
+                F32: f32, F64: f64, U8: u8, U32: u32, I16: i16, I32: i32, I64: i64,
+            ] => {
+                let span = layout.start_offset()..layout.span_end();
+                let data = &mut target.as_mut_slice::<T>()?[span];
+                let source = source.typed::<T>()?;
+                put_all(data, layout, places, source, |slot: &mut T, value| {
+                    *slot = slot.plus(value);
+                });
+                Ok(())
+            });
+        }
+    }
+    crate::with_dtype!(source.dtype(), "scatter_add", T in [
+        F16: crate::f16, BF16: crate::bf16, F8E4M3: crate::F8E4M3,
+    ] => {
+        let data = &mut target.as_mut_slice::<T>()?[layout.start_offset()..layout.span_end()];
+        let source = source.typed::<T>()?;
+        in_f32(data, layout, |wide| {
+            let layout = Layout::contiguous(layout.shape());
+            put_all(wide, &layout, places, source, |slot, value: T| *slot += value.widen());
+        });
+        Ok(())
+    })
+}
+
+/// Lets `change` see the target's elements as f32, row-major, and writes them back rounded.
+fn in_f32<T: VectorFloat>(data: &mut [T], layout: &Layout, change: impl FnOnce(&mut [f32])) {
+    let count = layout.shape().elem_count();
+    let walk = Walk::new(layout.dims(), [layout.stride()]);
+    let [stride] = walk.inner_strides();
+    let mut wide = recycle::take::<f32>(count);
+    walk.for_each_run(0..count, |[offset], span| {
+        for (at, slot) in wide[span].iter_mut().enumerate() {
+            *slot = data[offset + at * stride].widen();
+        }
+    });
+    change(&mut wide);
+    walk.for_each_run(0..count, |[offset], span| {
+        for (at, value) in wide[span].iter().enumerate() {
+            data[offset + at * stride] = T::narrow(*value);
+        }
+    });
+    recycle::give(wide);
+}
+
+/// Calls `put` for each element of the source with the slot that its index names.
+fn put_all<A: WithDType, T: WithDType>(
+    target: &mut [A],
+    layout: &Layout,
+    places: Places<'_>,
+    source: View<'_, T>,
+    put: impl Fn(&mut A, T) + Sync,
+) {
+    let Places { ids, dims, dim } = places;
+    if ids.is_empty() {
+        return;
+    }
+    // Where an element would go if its index were 0.
+    let mut strides = layout.stride().to_vec();
+    strides[dim] = 0;
+    let own_strides = crate::Shape::from(dims).stride_contiguous();
+    let scatter = Scatter {
+        walk: Walk::new(dims, [&own_strides, source.strides, &strides]),
+        ids,
+        source: source.data,
+        step: layout.stride()[dim],
+        put,
+    };
+    let (size, all) = (layout.dims()[dim], 0..ids.len());
+    let whole_blocks = layout.is_contiguous() && dims[..dim] == layout.dims()[..dim];
+    if !whole_blocks || ids.len() <= Cost::Light.min_chunk() {
+        return scatter.run(all, target, 0, 0..size);
+    }
+    let blocks: usize = dims[..dim].iter().product();
+    let (block_len, block_ids) = (target.len() / blocks, ids.len() / blocks);
+    if blocks > 1 {
+        let chunk = tallow_threads::chunk_len(blocks, (Cost::Light.min_chunk() / block_ids).max(1));
+        tallow_threads::parallel_chunks_mut(target, chunk * block_len, |index, part| {
+            let first = index * chunk;
+            let range = first * block_ids..(first + part.len() / block_len) * block_ids;
+            scatter.run(range, part, first * block_len, 0..size);
+        });
+        return;
+    }
+    let slice_len = block_len / size;
+    let chunk = size.div_ceil(tallow_threads::num_threads());
+    tallow_threads::parallel_chunks_mut(target, chunk * slice_len, |index, part| {
+        let first = index * chunk;
+        let own = first..first + part.len() / slice_len;
+        scatter.run(all.clone(), part, first * slice_len, own);
+    });
+}
+
+struct Scatter<'a, T, F> {
+    /// The ids, the source, the target.
+    walk: Walk<3>,
+    ids: &'a [i64],
+    source: &'a [T],
+    step: usize,
+    put: F,
+}
+
+impl<T: Copy, F> Scatter<'_, T, F> {
+    /// Visits a range of the ids; `part` is the target from offset `start` on, and of the ids only
+    /// those in `own` count.
+    fn run<A>(&self, range: Range<usize>, part: &mut [A], start: usize, own: Range<usize>)
+    where
+        F: Fn(&mut A, T),
+    {
+        let [id_stride, source_stride, stride] = self.walk.inner_strides();
+        self.walk
+            .for_each_run(range, |[id_at, source_at, target_at], span| {
+                for at in 0..span.len() {
+                    let id = self.ids[id_at + at * id_stride];
+                    if id == PADDING || !own.contains(&(id as usize)) {
+                        continue;
+                    }
+                    let place = target_at + at * stride + id as usize * self.step;
+                    let value = self.source[source_at + at * source_stride];
+                    (self.put)(&mut part[place - start], value);
+                }
+            });
+    }
+}
+
+/// Adds slices of `inner` elements; the target has `size` of them in each block.
+pub(super) fn index_add(
+    target: &mut CpuStorage,
+    size: usize,
+    inner: usize,
+    ids: &[i64],
+    source: CpuView<'_>,
+) -> Result<()> {
+    let add = AddSlices { size, inner, ids };
+    match source.dtype() {
+        DType::F16 | DType::BF16 | DType::F8E4M3 => {}
+        dtype => {
+            return crate::with_dtype!(dtype, "index_add", T in [
+                F32: f32, F64: f64, U8: u8, U32: u32, I16: i16, I32: i32, I64: i64,
+            ] => {
+                let target = target.as_mut_slice::<T>()?;
+                add.run(target, source.typed::<T>()?, |slot: &mut T, value| {
+                    *slot = slot.plus(value);
+                });
+                Ok(())
+            });
+        }
+    }
+    crate::with_dtype!(source.dtype(), "index_add", T in [
+        F16: crate::f16, BF16: crate::bf16, F8E4M3: crate::F8E4M3,
+    ] => {
+        let target = target.as_mut_slice::<T>()?;
+        let source = source.typed::<T>()?;
+        in_f32(target, &Layout::contiguous(target.len()), |wide| {
+            add.run(wide, source, |slot, value: T| *slot += value.widen());
+        });
+        Ok(())
+    })
+}
+
+#[derive(Clone, Copy)]
+struct AddSlices<'a> {
+    size: usize,
+    inner: usize,
+    ids: &'a [i64],
+}
+
+impl AddSlices<'_> {
+    fn run<A: WithDType, T: WithDType>(
+        self,
+        target: &mut [A],
+        source: View<'_, T>,
+        add: impl Fn(&mut A, T) + Copy + Sync,
+    ) {
+        if self.ids.is_empty() {
+            return;
+        }
+        let packed = source.contiguous().is_none().then(|| {
+            let mut packed = recycle::take::<T>(source.count());
+            crate::cpu::copy::copy(source, &mut packed);
+            packed
+        });
+        let data = packed.as_deref().unwrap_or(source.data);
+        let slices_min = (Cost::Light.min_chunk() / self.inner).max(1);
+        let slices = tallow_threads::chunk_len(target.len() / self.inner, slices_min);
+        tallow_threads::parallel_chunks_mut(target, slices * self.inner, |chunk, part| {
+            tallow_simd::dispatch(AddPart {
+                slices: self,
+                first: chunk * slices,
+                part,
+                data,
+                add,
+            });
+        });
+        if let Some(packed) = packed {
+            recycle::give(packed);
+        }
+    }
+}
+
+/// The slices of the target from number `first` on.
+struct AddPart<'a, A, T, F> {
+    slices: AddSlices<'a>,
+    first: usize,
+    part: &'a mut [A],
+    data: &'a [T],
+    add: F,
+}
+
+impl<A: Copy, T: Copy, F: Fn(&mut A, T)> Kernel for AddPart<'_, A, T, F> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) {
+        let AddSlices { size, inner, ids } = self.slices;
+        let end = self.first + self.part.len() / inner;
+        for block in self.first / size..end.div_ceil(size) {
+            let start = block * size;
+            let own = self.first.max(start) - start..end.min(start + size) - start;
+            for (&id, at) in ids.iter().zip(block * ids.len()..) {
+                if id == PADDING || !own.contains(&(id as usize)) {
+                    continue;
+                }
+                let slice = start + id as usize - self.first;
+                let target = &mut self.part[slice * inner..][..inner];
+                let source = &self.data[at * inner..][..inner];
+                for (slot, value) in target.iter_mut().zip(source) {
+                    (self.add)(slot, *value);
+                }
+            }
+        }
+    }
+}
