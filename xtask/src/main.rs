@@ -9,6 +9,8 @@
 
 mod bench;
 mod command;
+mod compat_api;
+mod compat_tests;
 mod need;
 mod ops_table;
 mod plan;
@@ -56,6 +58,23 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
+    /// Writes `docs/compat.md`, what differs from candle's interface, and why.
+    CompatApi {
+        /// Only says whether the file is up to date.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Runs candle's own tests, as crates.io has them, against the packages under `compat/`.
+    CompatTests {
+        /// Only this file of tests. Example: `cargo xtask compat-tests matmul_tests`.
+        file: Option<String>,
+    },
+    /// Runs 64 threads on shared tensors and checks that every result is that of some order.
+    Soak {
+        /// For how long.
+        #[arg(long, default_value_t = 60)]
+        seconds: usize,
+    },
     /// Measures our programs beside others.
     #[command(subcommand)]
     Bench(bench::Bench),
@@ -78,6 +97,12 @@ fn main() -> ExitCode {
         } => ci(&only, &Rigour { strict, keep_going }, full),
         Command::Tidy => verdict(tidy::run()),
         Command::OpsTable { check } => verdict(ops_table::run(check)),
+        Command::CompatApi { check } => verdict(compat_api::run(check)),
+        Command::CompatTests { file } => verdict(compat_tests::run(file.as_deref())),
+        Command::Soak { seconds } => {
+            let line = format!("run --release --locked -p tallow --example soak -- {seconds}");
+            verdict(command::cargo(&line).run())
+        }
         Command::Bench(bench) => verdict(bench::run(&bench)),
     }
 }

@@ -40,6 +40,18 @@ pub trait Op: Send + Sync {
     }
 }
 
+/// What made a tensor, for [`Tensor::from_storage`]: nothing that is known. Operations of a user's
+/// own are recorded through [`CustomOp1`](crate::CustomOp1) and its like.
+#[derive(Clone, Debug, Default)]
+pub struct BackpropOp(());
+
+impl BackpropOp {
+    /// Nothing.
+    pub fn none() -> Self {
+        Self(())
+    }
+}
+
 /// Runs an operation.
 pub fn apply(op: impl Op + 'static, inputs: &[&Tensor]) -> Result<Tensor> {
     let device = common_device(op.name(), inputs)?;

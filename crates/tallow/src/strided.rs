@@ -95,12 +95,12 @@ pub enum StridedBlocks<'a> {
 
 impl Layout {
     /// The offsets of the elements, in row-major order.
-    pub(crate) fn strided_index(&self) -> StridedIndex<'_> {
+    pub fn strided_index(&self) -> StridedIndex<'_> {
         StridedIndex::new(self.dims(), self.stride(), self.start_offset())
     }
 
     /// The longest contiguous blocks.
-    pub(crate) fn strided_blocks(&self) -> StridedBlocks<'_> {
+    pub fn strided_blocks(&self) -> StridedBlocks<'_> {
         let (start_offset, dims) = (self.start_offset(), self.dims());
         if self.is_contiguous() {
             let len = self.shape().elem_count();

@@ -6,6 +6,7 @@
 
 use crate::backprop::Node;
 use crate::device::NdArray;
+use crate::op::BackpropOp;
 use crate::shape::{Dim, ShapeWithOneHole};
 use crate::storage::{CpuStorage, Storage, StorageCell, StorageRef, check_count};
 use crate::views::View;
@@ -68,7 +69,7 @@ impl AsRef<Tensor> for Tensor {
 
 /// Parts.
 impl Tensor {
-    pub(crate) fn from_storage(storage: Storage, layout: Layout) -> Self {
+    pub(crate) fn from_parts(storage: Storage, layout: Layout) -> Self {
         Self::recorded(storage, layout, None)
     }
 
@@ -201,6 +202,21 @@ impl Tensor {
 
 /// Constructors.
 impl Tensor {
+    /// A tensor over a storage, row-major. What made it is not recorded. A storage with fewer
+    /// elements than the shape makes the operations on the tensor fail.
+    pub fn from_storage<S: Into<Shape>>(
+        storage: Storage,
+        shape: S,
+        _op: BackpropOp,
+        is_variable: bool,
+    ) -> Self {
+        let tensor = Self::from_parts(storage, Layout::contiguous(shape));
+        match is_variable {
+            true => tensor.into_variable(),
+            false => tensor,
+        }
+    }
+
     /// A tensor of nested data: `&[[1f32, 2.], [3., 4.]]`, a scalar, a vector of vectors.
     /// Errors if rows differ in length.
     pub fn new<A: NdArray>(array: A, device: &Device) -> Result<Self> {
@@ -216,7 +232,7 @@ impl Tensor {
     ) -> Result<Self> {
         check_count(&shape, storage.len())?;
         match device {
-            Device::Cpu => Ok(Self::from_storage(
+            Device::Cpu => Ok(Self::from_parts(
                 Storage::Cpu(storage),
                 Layout::contiguous(shape),
             )),

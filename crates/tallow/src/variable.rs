@@ -2,7 +2,7 @@
 
 use crate::device::NdArray;
 use crate::shape::ShapeWithOneHole;
-use crate::{DType, Device, Error, Result, Shape, Tensor, WithDType};
+use crate::{DType, Device, Error, FloatDType, Result, Shape, Tensor, WithDType};
 
 /// A tensor that gradients are taken of ([`Tensor::backward`]), and whose elements may be set.
 /// Clones are the same variable.
@@ -72,6 +72,48 @@ impl Var {
         device: &Device,
     ) -> Result<Self> {
         Tensor::from_slice(array, shape, device).map(Self::of)
+    }
+
+    /// See [`Tensor::rand`].
+    pub fn rand<S: Into<Shape>, T: FloatDType>(
+        lo: T,
+        up: T,
+        s: S,
+        device: &Device,
+    ) -> Result<Self> {
+        Tensor::rand(lo, up, s, device).map(Self::of)
+    }
+
+    /// See [`Tensor::rand_f64`].
+    pub fn rand_f64<S: Into<Shape>>(
+        lo: f64,
+        up: f64,
+        s: S,
+        dtype: DType,
+        device: &Device,
+    ) -> Result<Self> {
+        Tensor::rand_f64(lo, up, s, dtype, device).map(Self::of)
+    }
+
+    /// See [`Tensor::randn`].
+    pub fn randn<S: Into<Shape>, T: FloatDType>(
+        mean: T,
+        std: T,
+        s: S,
+        device: &Device,
+    ) -> Result<Self> {
+        Tensor::randn(mean, std, s, device).map(Self::of)
+    }
+
+    /// See [`Tensor::randn_f64`].
+    pub fn randn_f64<S: Into<Shape>>(
+        mean: f64,
+        std: f64,
+        s: S,
+        dtype: DType,
+        device: &Device,
+    ) -> Result<Self> {
+        Tensor::randn_f64(mean, std, s, dtype, device).map(Self::of)
     }
 
     /// The elements as a tensor that no gradient flows through; it shares the buffer.

@@ -1,0 +1,3 @@
+//! Names of operations.
+
+pub use tallow::op::CmpOp;
