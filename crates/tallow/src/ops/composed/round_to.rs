@@ -1,4 +1,4 @@
-//! Rounding to a number of decimals: `round(x · 10ᵈ) / 10ᵈ`, in f64, rounded once more to the dtype.
+//! Rounding to a number of decimals: `round(x · 10ᵈ) / 10ᵈ` in f64, rounded once to the dtype.
 
 use crate::ops::{Family, OpInfo};
 use crate::testing::{Array, Case, Input, Tolerance, Values};
@@ -74,7 +74,7 @@ fn cases() -> Vec<Case> {
             tolerance: Tolerance::ROUNDED,
         });
     };
-    for decimals in [0, 1, 3] {
+    for decimals in [0, 1, 2] {
         push(
             &[5, 17],
             decimals,

@@ -112,8 +112,8 @@ pub(super) fn cases() -> Vec<Case> {
                         value(at - 1)
                     })
                 }),
-                // The angle is rounded: up to 2π, half a unit of 4, times a radius of up to 6.7. The
-                // upper bound is not taken, where the nearest number of the dtype is that.
+                // The angle is rounded: up to 2π, half a unit of 4, times a radius up to 6.7. The
+                // upper bound is never taken, though it be the nearest number of the dtype.
                 tolerance: Tolerance::units(4.0, 32.0),
             });
         }
