@@ -155,7 +155,7 @@ impl Tensor {
     /// Normal numbers of a mean and a standard deviation, of their type. Errors if one is not
     /// finite, and for a negative deviation.
     ///
-    /// ```
+    /// ```standalone_crate
     /// use tallow::{Device, Tensor};
     /// Device::Cpu.set_seed(42)?;
     /// let x = Tensor::randn(0f32, 1., 3, &Device::Cpu)?;
@@ -204,11 +204,12 @@ impl Tensor {
     }
 }
 
-/// The device's random numbers.
+/// The device's random numbers. The stream is one a process, so the examples that set the seed run
+/// each in a process of its own.
 impl Device {
     /// Starts the device's random numbers anew: equal seeds give equal numbers.
     ///
-    /// ```
+    /// ```standalone_crate
     /// use tallow::Device;
     /// Device::Cpu.set_seed(299792458)?;
     /// assert_eq!(Device::Cpu.get_current_seed()?, 299792458);
