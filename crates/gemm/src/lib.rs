@@ -1,7 +1,8 @@
 //! Packed matrix multiply for every float type, on any strides.
 //!
 //! `out[b] = lhs(b) · rhs(b)`, where `lhs(b)` is `[m, k]`, `rhs(b)` is `[k, n]` and `b` runs over a
-//! batch: [`matmul`]. Operands are [`MatRef`]s, views that were checked when they were made.
+//! batch: [`matmul`]. Operands are [`MatRef`]s, views that were checked when they were made; a
+//! right side may also be [`Columns`], made while they are packed: [`matmul_columns`].
 //!
 //! ```text
 //! matmul ─┬─► skinny   m or n at most 8: the large side is read once, where it lies
@@ -19,6 +20,7 @@
 //!
 //! Read on in `matmul.rs` (the choice), `packed.rs` (blocks and tiles), `kernels/micro.rs`.
 
+mod columns;
 mod element;
 mod kernels;
 mod mat;
@@ -29,6 +31,7 @@ mod scratch;
 mod skinny;
 mod split;
 
-pub use element::GemmElement;
+pub use columns::Columns;
+pub use element::{Accumulator, Element, GemmElement};
 pub use mat::{MatError, MatRef};
-pub use matmul::matmul;
+pub use matmul::{matmul, matmul_columns};

@@ -1,8 +1,9 @@
-//! [`matmul`]: checks the operands and picks the algorithm for each size.
+//! [`matmul`], [`matmul_columns`]: check the operands and pick the algorithm for each size.
 
 use tallow_simd::{Kernel, Simd, dispatch};
 use tallow_threads::{DisjointMut, num_threads, parallel_for, with_num_threads};
 
+use crate::columns::{Columns, Right};
 use crate::element::{Element, GemmElement};
 use crate::mat::{MatError, MatRef};
 use crate::packed::{self, OutRows};
@@ -49,28 +50,67 @@ pub fn matmul<'a, T: GemmElement>(
         return check_len(out.len(), [0, 0, 0]);
     }
     let (first_lhs, first_rhs) = (shape_of(lhs(0)), shape_of(rhs(0)));
-    if first_lhs[1] != first_rhs[0] {
+    check_batch("lhs", batch, &|index| shape_of(lhs(index)))?;
+    check_batch("rhs", batch, &|index| shape_of(rhs(index)))?;
+    let right = |index: usize| Right::Stored(rhs(index));
+    run(out, batch, lhs, &right, [first_lhs, first_rhs])
+}
+
+/// [`matmul`] with a right side that is not stored anywhere: [`Columns`] makes the panels that the
+/// kernels read.
+///
+/// # Errors
+/// As [`matmul`].
+pub fn matmul_columns<'a, T: GemmElement>(
+    out: &mut [T],
+    batch: usize,
+    lhs: &(dyn Fn(usize) -> MatRef<'a, T> + Sync),
+    rhs: &'a dyn Columns<T::Acc>,
+) -> Result<(), MatError> {
+    if batch == 0 {
+        return check_len(out.len(), [0, 0, 0]);
+    }
+    check_batch("lhs", batch, &|index| shape_of(lhs(index)))?;
+    let shapes = [shape_of(lhs(0)), rhs.shape()];
+    run(out, batch, lhs, &|index| Right::Made(rhs, index), shapes)
+}
+
+/// Checks that all matrices of one side have the shape of the first.
+fn check_batch(
+    side: &'static str,
+    batch: usize,
+    shape: &dyn Fn(usize) -> [usize; 2],
+) -> Result<(), MatError> {
+    let first = shape(0);
+    let other = (1..batch)
+        .map(|index| (index, shape(index)))
+        .find(|(_, shape)| *shape != first);
+    match other {
+        None => Ok(()),
+        Some((index, shape)) => Err(MatError::BatchShapesDiffer {
+            side,
+            first,
+            index,
+            shape,
+        }),
+    }
+}
+
+/// Multiplies a batch whose sides have one shape each.
+fn run<'a, T: GemmElement>(
+    out: &mut [T],
+    batch: usize,
+    lhs: Batch<'_, 'a, T>,
+    rhs: &(dyn Fn(usize) -> Right<'a, T> + Sync),
+    [lhs_shape, rhs_shape]: [[usize; 2]; 2],
+) -> Result<(), MatError> {
+    if lhs_shape[1] != rhs_shape[0] {
         return Err(MatError::InnerSizesDiffer {
-            lhs: first_lhs,
-            rhs: first_rhs,
+            lhs: lhs_shape,
+            rhs: rhs_shape,
         });
     }
-    for index in 1..batch {
-        for (side, first, shape) in [
-            ("lhs", first_lhs, shape_of(lhs(index))),
-            ("rhs", first_rhs, shape_of(rhs(index))),
-        ] {
-            if shape != first {
-                return Err(MatError::BatchShapesDiffer {
-                    side,
-                    first,
-                    index,
-                    shape,
-                });
-            }
-        }
-    }
-    let ([rows, inner], [_, cols]) = (first_lhs, first_rhs);
+    let ([rows, inner], [_, cols]) = (lhs_shape, rhs_shape);
     check_len(out.len(), [batch, rows, cols])?;
     if out.is_empty() {
         return Ok(());
@@ -120,11 +160,11 @@ impl Sizes {
     }
 }
 
-struct Matmul<'f, 'a, T> {
+struct Matmul<'f, 'a, T: Element> {
     out: &'f mut [T],
     batch: usize,
     lhs: Batch<'f, 'a, T>,
-    rhs: Batch<'f, 'a, T>,
+    rhs: &'f (dyn Fn(usize) -> Right<'a, T> + Sync),
     sizes: Sizes,
 }
 
@@ -142,7 +182,14 @@ impl<T: GemmElement> Kernel for Matmul<'_, '_, T> {
         let out = DisjointMut::new(out);
         let one = |index: usize| {
             let offset = index * sizes.rows * sizes.cols;
-            multiply(simd, lhs(index), rhs(index), &out, offset);
+            match rhs(index) {
+                Right::Stored(rhs) => multiply(simd, lhs(index), rhs, &out, offset),
+                made => {
+                    let row_stride = sizes.cols;
+                    let place = OutRows { offset, row_stride };
+                    packed::multiply(simd, lhs(index), made, &out, place);
+                }
+            }
         };
         let operations = sizes.operations();
         let all = || {
@@ -197,7 +244,7 @@ fn multiply<S: Simd, T: Element>(
         packed::multiply(
             simd,
             lhs,
-            rhs,
+            Right::Stored(rhs),
             out,
             OutRows {
                 offset,

@@ -12,7 +12,8 @@
 //! ```
 //!
 //! Where a block is not high enough to be cut into several rows of tiles, each right panel is used
-//! by one task only, which packs it just before it uses it.
+//! by one task only, which packs it just before it uses it. A right side that is made rather than
+//! stored ([`Columns`](crate::Columns)) is packed by its maker, at the same places.
 //!
 //! Slices depend on k alone, so a sum is added up in the same order for any thread count and any
 //! tile size. A stored type narrower than its accumulator is summed in a wide block and rounded by
@@ -23,6 +24,7 @@ use std::ops::Range;
 use tallow_simd::Simd;
 use tallow_threads::{DisjointMut, num_threads, parallel_for};
 
+use crate::columns::Right;
 use crate::element::{Accumulator, Element};
 use crate::kernels::{MAX_ROWS, Product, Tile, micro, rows_per_tile, vectors_per_tile};
 use crate::mat::MatRef;
@@ -169,7 +171,7 @@ impl Block {
 pub(crate) fn multiply<S: Simd, T: Element>(
     simd: S,
     lhs: MatRef<'_, T>,
-    rhs: MatRef<'_, T>,
+    rhs: Right<'_, T>,
     out: &DisjointMut<'_, T>,
     place: OutRows,
 ) {
@@ -211,7 +213,7 @@ struct BlockTask<'a, S, T: Element> {
     simd: S,
     block: &'a Block,
     lhs: MatRef<'a, T>,
-    rhs: MatRef<'a, T>,
+    rhs: Right<'a, T>,
     out: &'a DisjointMut<'a, T>,
     place: OutRows,
     wide: &'a DisjointMut<'a, T::Acc>,
@@ -270,12 +272,19 @@ impl<S: Simd, T: Element> BlockTask<'_, S, T> {
     }
 
     fn pack_right(&self, panel: usize, packed: &mut [T::Acc]) {
+        let (first_step, first_col) = (self.block.slice.start, self.block.origin.1);
         let cols = self.block.panel_cols(panel);
-        let first = (self.block.slice.start, self.block.origin.1 + cols.start);
+        let cols = first_col + cols.start..first_col + cols.end;
+        let matrix = match self.rhs {
+            Right::Stored(matrix) => matrix,
+            Right::Made(columns, index) => {
+                return columns.fill(index, self.block.slice.clone(), cols, packed);
+            }
+        };
         let lines = Lines {
-            data: self.rhs.from(first.0, first.1),
-            line_stride: self.rhs.col_stride(),
-            step_stride: self.rhs.row_stride(),
+            data: matrix.from(first_step, cols.start),
+            line_stride: matrix.col_stride(),
+            step_stride: matrix.row_stride(),
             lines: cols.len(),
         };
         pack(self.simd, lines, self.block.padded_cols(panel), packed);
