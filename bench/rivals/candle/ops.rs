@@ -251,13 +251,90 @@ fn indexing(bench: &Bench) {
 }
 
 fn images(bench: &Bench) {
-    bench.op("conv2d_1x64x56x56_64x3x3p1", || {
-        let (x, kernel) = (values(&[1, 64, 56, 56])?, values(&[64, 64, 3, 3])?);
-        Ok(move || x.conv2d(&kernel, 1, 1, 1, 1))
+    // The input, the kernel, and `[padding, stride, groups]`.
+    let convolutions: [(&str, &[usize], &[usize], [usize; 3]); 8] = [
+        (
+            "conv2d_1x64x56x56_64x3x3p1",
+            &[1, 64, 56, 56],
+            &[64, 64, 3, 3],
+            [1, 1, 1],
+        ),
+        (
+            "conv2d_1x3x224x224_64x7x7s2p3",
+            &[1, 3, 224, 224],
+            &[64, 3, 7, 7],
+            [3, 2, 1],
+        ),
+        (
+            "conv2d_1x256x56x56_64x1x1",
+            &[1, 256, 56, 56],
+            &[64, 256, 1, 1],
+            [0, 1, 1],
+        ),
+        (
+            "conv2d_1x512x7x7_512x3x3p1",
+            &[1, 512, 7, 7],
+            &[512, 512, 3, 3],
+            [1, 1, 1],
+        ),
+        (
+            "conv2d_1x96x56x56_96x3x3p1g96",
+            &[1, 96, 56, 56],
+            &[96, 1, 3, 3],
+            [1, 1, 96],
+        ),
+        (
+            "conv1d_1x80x3000_512x3p1",
+            &[1, 80, 3000],
+            &[512, 80, 3],
+            [1, 1, 1],
+        ),
+        (
+            "conv1d_1x512x3000_512x3s2p1",
+            &[1, 512, 3000],
+            &[512, 512, 3],
+            [1, 2, 1],
+        ),
+        (
+            "conv1d_1x512x1500_512x3p1",
+            &[1, 512, 1500],
+            &[512, 512, 3],
+            [1, 1, 1],
+        ),
+    ];
+    for (name, input, kernel, [padding, stride, groups]) in convolutions {
+        bench.op(name, || {
+            let (x, kernel) = (values(input)?, values(kernel)?);
+            Ok(move || match input.len() {
+                3 => x.conv1d(&kernel, padding, stride, 1, groups),
+                _ => x.conv2d(&kernel, padding, stride, 1, groups),
+            })
+        });
+    }
+    bench.op("conv_transpose1d_1x512x100_256x16s8p4", || {
+        let (x, kernel) = (values(&[1, 512, 100])?, values(&[512, 256, 16])?);
+        Ok(move || x.conv_transpose1d(&kernel, 4, 0, 8, 1, 1))
     });
-    bench.op("max_pool2d_1x64x56x56_2x2", || {
-        let x = values(&[1, 64, 56, 56])?;
-        Ok(move || x.max_pool2d(2))
+    bench.op("conv_transpose2d_1x64x56x56_64x2x2s2", || {
+        let (x, kernel) = (values(&[1, 64, 56, 56])?, values(&[64, 64, 2, 2])?);
+        Ok(move || x.conv_transpose2d(&kernel, 0, 0, 2, 1))
+    });
+    let image = |name: &str, call: fn(&Tensor) -> Result<Tensor>| {
+        bench.op(name, || {
+            let x = values(&[1, 64, 56, 56])?;
+            Ok(move || call(&x))
+        });
+    };
+    image("max_pool2d_1x64x56x56_2x2", |x| x.max_pool2d(2));
+    image("max_pool2d_1x64x56x56_3x3s2", |x| {
+        x.max_pool2d_with_stride(3, 2)
+    });
+    image("avg_pool2d_1x64x56x56_2x2", |x| x.avg_pool2d(2));
+    image("upsample_nearest2d_1x64x56x56_x2", |x| {
+        x.upsample_nearest2d(112, 112)
+    });
+    image("upsample_bilinear2d_1x64x56x56_x2", |x| {
+        x.upsample_bilinear2d(112, 112, false)
     });
 }
 

@@ -144,16 +144,54 @@ def movement():
 
 
 def images():
-    def convolution():
-        x, kernel = tensor(1, 64, 56, 56), tensor(64, 64, 3, 3)
-        return lambda: functional.conv2d(x, kernel, padding=1)
+    convolutions = [
+        ("conv2d_1x64x56x56_64x3x3p1", (1, 64, 56, 56), (64, 64, 3, 3), (1, 1, 1)),
+        ("conv2d_1x3x224x224_64x7x7s2p3", (1, 3, 224, 224), (64, 3, 7, 7), (3, 2, 1)),
+        ("conv2d_1x256x56x56_64x1x1", (1, 256, 56, 56), (64, 256, 1, 1), (0, 1, 1)),
+        ("conv2d_1x512x7x7_512x3x3p1", (1, 512, 7, 7), (512, 512, 3, 3), (1, 1, 1)),
+        ("conv2d_1x96x56x56_96x3x3p1g96", (1, 96, 56, 56), (96, 1, 3, 3), (1, 1, 96)),
+        ("conv1d_1x80x3000_512x3p1", (1, 80, 3000), (512, 80, 3), (1, 1, 1)),
+        ("conv1d_1x512x3000_512x3s2p1", (1, 512, 3000), (512, 512, 3), (1, 2, 1)),
+        ("conv1d_1x512x1500_512x3p1", (1, 512, 1500), (512, 512, 3), (1, 1, 1)),
+    ]
 
-    def pool():
+    def convolution(shape, kernel_shape, padding, stride, groups):
+        x, kernel = tensor(*shape), tensor(*kernel_shape)
+        call = functional.conv1d if len(shape) == 3 else functional.conv2d
+        return lambda: call(x, kernel, padding=padding, stride=stride, groups=groups)
+
+    for name, shape, kernel_shape, numbers in convolutions:
+        yield name, lambda s=shape, k=kernel_shape, n=numbers: convolution(s, k, *n)
+
+    def transposed1d():
+        x, kernel = tensor(1, 512, 100), tensor(512, 256, 16)
+        return lambda: functional.conv_transpose1d(x, kernel, padding=4, stride=8)
+
+    def transposed2d():
+        x, kernel = tensor(1, 64, 56, 56), tensor(64, 64, 2, 2)
+        return lambda: functional.conv_transpose2d(x, kernel, stride=2)
+
+    yield "conv_transpose1d_1x512x100_256x16s8p4", transposed1d
+    yield "conv_transpose2d_1x64x56x56_64x2x2s2", transposed2d
+
+    def image(call):
         x = tensor(1, 64, 56, 56)
-        return lambda: functional.max_pool2d(x, 2)
+        return lambda: call(x)
 
-    yield "conv2d_1x64x56x56_64x3x3p1", convolution
-    yield "max_pool2d_1x64x56x56_2x2", pool
+    for name, call in [
+        ("max_pool2d_1x64x56x56_2x2", lambda x: functional.max_pool2d(x, 2)),
+        ("max_pool2d_1x64x56x56_3x3s2", lambda x: functional.max_pool2d(x, 3, 2)),
+        ("avg_pool2d_1x64x56x56_2x2", lambda x: functional.avg_pool2d(x, 2)),
+        (
+            "upsample_nearest2d_1x64x56x56_x2",
+            lambda x: functional.interpolate(x, size=(112, 112)),
+        ),
+        (
+            "upsample_bilinear2d_1x64x56x56_x2",
+            lambda x: functional.interpolate(x, size=(112, 112), mode="bilinear"),
+        ),
+    ]:
+        yield name, lambda call=call: image(call)
 
 
 def attention():

@@ -49,6 +49,8 @@ pub use index_op::{IndexOp, TensorIndexer};
 pub use inplace_op::{InplaceOp1, InplaceOp2, InplaceOp3};
 pub use layout::{Layout, LayoutRelation};
 pub use module::{Module, ModuleT};
+pub use ops::conv::params as conv;
+pub use ops::pool::ToUsize2;
 pub use scalar::{Scalar, TensorOrScalar, TensorScalar};
 pub use shape::{D, Dim, Dims, Shape, ShapeWithOneHole};
 pub use storage::{

@@ -138,15 +138,30 @@ pub struct Straightened<T: WithDType> {
 
 /// Copies a large transposed view; leaves any other as it is.
 pub fn straighten<T: WithDType>(src: View<'_, T>) -> Result<Straightened<T>> {
-    let count = src.count();
-    if count < STRAIGHTEN_MIN || transposed_dim(&Walk::new(src.dims, [src.strides])).is_none() {
-        return Ok(Straightened { copied: None });
+    let is_small = src.count() < STRAIGHTEN_MIN;
+    let is_straight = || transposed_dim(&Walk::new(src.dims, [src.strides])).is_none();
+    Ok(straighten_unless(is_small || is_straight(), src))
+}
+
+/// Copies a view unless the elements of its last dimension are neighbours.
+pub fn straight_rows<T: WithDType>(src: View<'_, T>) -> Straightened<T> {
+    let is_straight = match (src.dims.last(), src.strides.last()) {
+        (Some(&size), Some(&stride)) => size <= 1 || stride == 1,
+        _ => true,
+    };
+    straighten_unless(is_straight, src)
+}
+
+/// Copies a view that a kernel cannot take as it lies.
+pub fn straighten_unless<T: WithDType>(is_straight: bool, src: View<'_, T>) -> Straightened<T> {
+    if is_straight {
+        return Straightened { copied: None };
     }
-    let mut copied = recycle::take::<T>(count);
+    let mut copied = recycle::take::<T>(src.count());
     copy(src, &mut copied);
-    Ok(Straightened {
+    Straightened {
         copied: Some((copied, crate::Shape::from(src.dims).stride_contiguous())),
-    })
+    }
 }
 
 impl<T: WithDType> Straightened<T> {

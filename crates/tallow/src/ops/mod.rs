@@ -9,6 +9,7 @@ pub mod cast;
 pub mod compare;
 pub mod composed;
 pub mod concat;
+pub mod conv;
 pub mod copy;
 pub mod cumsum;
 pub mod fill;
@@ -16,9 +17,11 @@ pub mod flip;
 pub mod index;
 pub mod matmul;
 pub mod norm;
+pub mod pool;
 mod qmatmul;
 pub mod random;
 pub mod reduce;
+pub mod resize;
 pub mod rope;
 pub mod scatter;
 pub mod select;
@@ -74,6 +77,7 @@ pub const ALL: &[&Family] = &[
     &composed::unfold::FAMILY,
     &composed::variance::FAMILY,
     &concat::FAMILY,
+    &conv::FAMILY,
     &copy::FAMILY,
     &cumsum::FAMILY,
     &fill::FAMILY,
@@ -81,9 +85,11 @@ pub const ALL: &[&Family] = &[
     &index::FAMILY,
     &matmul::FAMILY,
     &norm::FAMILY,
+    &pool::FAMILY,
     &qmatmul::FAMILY,
     &random::FAMILY,
     &reduce::FAMILY,
+    &resize::FAMILY,
     &rope::FAMILY,
     &scatter::FAMILY,
     &select::FAMILY,

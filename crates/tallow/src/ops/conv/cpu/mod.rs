@@ -1,0 +1,102 @@
+//! Which kernel computes a convolution.
+//!
+//! | operation | kernel |
+//! |---|---|
+//! | kernel of one tap, stride 1, no padding | a matrix product with the image as it lies |
+//! | one channel a group, few results | [`depthwise`]: vectors along the rows of a plane |
+//! | any other | a matrix product with [`patches`] of the image, made while they are packed |
+//! | transposed | [`transposed`]: one such product for each residue of the stride |
+//! | gradient of the kernel | [`kernel`]: a product over all positions of the result |
+
+mod depthwise;
+mod kernel;
+mod maps;
+mod patches;
+mod transposed;
+
+pub(super) use kernel::kernel;
+pub(super) use transposed::transposed;
+
+use super::geometry::Sizes;
+use crate::cpu::View;
+use crate::cpu::copy::{self, Straightened};
+use crate::cpu::recycle::Recycle;
+use crate::cpu::walk::Walk;
+use crate::{Result, WithDType};
+use maps::{Lined, Maps};
+use patches::Patches;
+use tallow_gemm::{GemmElement, MatRef};
+
+/// An element type that convolutions take: a float, summed in f32 or f64.
+pub(super) trait Element: WithDType + GemmElement<Acc: Recycle> {}
+
+impl<T: WithDType + GemmElement<Acc: Recycle>> Element for T {}
+
+/// The convolution: `out[batch, groups · out_channels, …]`.
+pub(super) fn forward<T: Element>(
+    x: View<'_, T>,
+    kernel: View<'_, T>,
+    sizes: &Sizes,
+    out: &mut [T],
+) -> Result<()> {
+    if depthwise::takes(sizes) {
+        let straight = copy::straight_rows(x);
+        return depthwise::run(Maps::new(straight.view(x)), kernel, sizes, out);
+    }
+    let straight = straight_kernel(kernel);
+    let kernels = matrices(straight.view(kernel), sizes)?;
+    let kernels = |at: usize| kernels[at % sizes.groups];
+    let count = sizes.batch * sizes.groups;
+    if let Some(images) = pointwise(x, sizes)? {
+        return Ok(tallow_gemm::matmul(out, count, &kernels, &|at| images[at])?);
+    }
+    let lined = Lined::new(x, sizes);
+    let patches = Patches::of_windows(lined.maps(x), sizes);
+    tallow_gemm::matmul_columns(out, count, &kernels, &patches)?;
+    lined.recycle();
+    Ok(())
+}
+
+/// If each result is made of the inputs at one position: each group of each image as a matrix,
+/// `[in_channels, positions]`.
+fn pointwise<'a, T: Element>(x: View<'a, T>, sizes: &Sizes) -> Result<Option<Vec<MatRef<'a, T>>>> {
+    let mut windows = sizes.windows.iter();
+    let is_pointwise = sizes.taps() == 1 && windows.all(|at| at.padding == 0 && at.stride == 1);
+    let spatial = Walk::new(&x.dims[2..], [&x.strides[2..]]);
+    if !is_pointwise || sizes.in_channels == 0 || spatial.dims.len() != 1 {
+        return Ok(None);
+    }
+    let [stride] = spatial.inner_strides();
+    let image = |at: usize| {
+        let (batch, group) = (at / sizes.groups, at % sizes.groups);
+        let start = batch * x.strides[0] + group * sizes.in_channels * x.strides[1];
+        let (rows, cols) = (sizes.in_channels, sizes.out_count());
+        Ok(MatRef::new(
+            &x.data[start..],
+            rows,
+            cols,
+            x.strides[1],
+            stride,
+        )?)
+    };
+    let images = (0..sizes.batch * sizes.groups).map(image);
+    Ok(Some(images.collect::<Result<_>>()?))
+}
+
+/// The kernel, copied if the elements of one result are not evenly apart.
+fn straight_kernel<T: Element>(kernel: View<'_, T>) -> Straightened<T> {
+    let merged = Walk::new(&kernel.dims[1..], [&kernel.strides[1..]]);
+    copy::straighten_unless(merged.dims.len() == 1, kernel)
+}
+
+/// The straight kernel as a matrix for each group: `[out_channels, in_channels · taps]`.
+fn matrices<'a, T: Element>(kernel: View<'a, T>, sizes: &Sizes) -> Result<Vec<MatRef<'a, T>>> {
+    let [stride] = Walk::new(&kernel.dims[1..], [&kernel.strides[1..]]).inner_strides();
+    let matrix = |group: usize| {
+        let start = group * sizes.out_channels * kernel.strides[0];
+        let (rows, cols) = (sizes.out_channels, sizes.in_channels * sizes.taps());
+        let data = kernel.data.get(start..).unwrap_or_default();
+        Ok(MatRef::new(data, rows, cols, kernel.strides[0], stride)?)
+    };
+    (0..sizes.groups).map(matrix).collect()
+}
