@@ -26,6 +26,14 @@ pub enum Error {
         /// The system's answer.
         source: io::Error,
     },
+    /// The system refused to read a stream that was handed in.
+    #[error("{format}: read: {source}")]
+    Stream {
+        /// The format that was being read.
+        format: &'static str,
+        /// The system's answer.
+        source: io::Error,
+    },
     /// The file as a whole is not what its format asks for.
     #[error("{format}: {problem}")]
     Malformed {

@@ -1,6 +1,6 @@
 //! Model file formats: bytes in, named slices out.
 //!
-//! A model file is a header (names, types, shapes, settings) and a long run of tensor data. Both
+//! A model file is a header (names, types, shapes, settings) and a long run of tensor data. The
 //! readers here map the file, parse and check its header once, and then hand out slices of the
 //! mapping, so that opening a model of any size costs only its header:
 //!
@@ -17,16 +17,26 @@
 //!
 //! This crate knows nothing of tensors and decodes no block: types are ids and byte sizes.
 //!
-//! Read next: [`gguf`] and [`safetensors`]; `mmap.rs` holds the crate's only `unsafe`.
+//! Read next: [`gguf`] and [`safetensors`], then [`npy`] and [`pth`], which are zip archives
+//! (`archive.rs`); `mmap.rs` holds the crate's only `unsafe`.
 
+mod archive;
 mod atomic_file;
+mod cursor;
+mod element;
 mod error;
+pub mod ggml;
 pub mod gguf;
+pub mod imatrix;
 mod mmap;
 mod name_index;
+pub mod npy;
+pub mod pickle;
+pub mod pth;
 pub mod safetensors;
 mod source;
 
 pub use atomic_file::AtomicFile;
+pub use element::Element;
 pub use error::{Error, Result};
 pub use source::SharedBytes;

@@ -84,6 +84,31 @@ impl SharedBytes {
         SharedBytes { source, range }
     }
 
+    /// Maps all of the file at `path`.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let source = Source::map("file", path.as_ref())?;
+        let range = 0..source.as_slice().len();
+        Ok(Self::new(Arc::new(source), range))
+    }
+
+    /// Memory of our own.
+    pub(crate) fn owned(bytes: Vec<u8>) -> Self {
+        let range = 0..bytes.len();
+        Self::new(Arc::new(Source::Owned(bytes)), range)
+    }
+
+    /// A range of these bytes, in which it must lie.
+    pub(crate) fn part(&self, range: Range<usize>) -> Self {
+        let start = self.range.start;
+        assert!(
+            range.start <= range.end && range.end <= self.range.len(),
+            "bytes: {range:?} outside {:?}",
+            self.range
+        );
+        let range = start + range.start..start + range.end;
+        Self::new(Arc::clone(&self.source), range)
+    }
+
     /// Asks the system to start reading these bytes from the disk. Advice: it never fails, and
     /// does nothing for bytes that are not mapped.
     pub fn advise_will_need(&self) {

@@ -12,10 +12,11 @@
 
 use std::fmt;
 
-use super::cursor::{Cursor, What, malformed};
+use super::malformed;
 use super::metadata::Metadata;
 use super::tensor::{RawTensor, Tensors};
 use super::value::{Array, Strings, Value};
+use crate::cursor::{Cursor, What};
 use crate::error::{Quoted, Result};
 
 /// Alignment of tensor data where the file gives none.
@@ -32,9 +33,9 @@ const MAGIC: &[u8; 4] = b"GGUF";
 /// Formats of ggml before GGUF, as their first four bytes stand in the file.
 const OLD_MAGICS: [&[u8; 4]; 4] = [b"lmgg", b"fmgg", b"tjgg", b"algg"];
 
-/// The parsed header.
+/// The parsed header of a file: all but the tensor data.
 #[derive(Debug)]
-pub(super) struct Header {
+pub struct Header {
     pub(super) version: u32,
     pub(super) alignment: u64,
     pub(super) metadata: Metadata,
@@ -45,8 +46,15 @@ pub(super) struct Header {
 
 /// Parses the header of a file of which these are all bytes.
 pub(super) fn decode(bytes: &[u8]) -> Result<Header> {
-    let mut cursor = Cursor::new(bytes);
-    let version = version(&mut cursor)?;
+    decode_from(
+        &mut Cursor::new("gguf", bytes, bytes.len() as u64),
+        bytes.len() as u64,
+    )
+}
+
+/// Parses a header through a cursor that is at the beginning of a file of `file_len` bytes.
+pub(super) fn decode_from(cursor: &mut Cursor<'_>, file_len: u64) -> Result<Header> {
+    let version = version(cursor)?;
     cursor.set_wide_counts(version > 1);
     let count_bytes = cursor.count_bytes();
     // A tensor has at least a name length, a rank, a type and an offset; a key a length, a type
@@ -54,15 +62,15 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Header> {
     let tensor_count = cursor.count(count_bytes + 4 + 4 + 8, &"tensor count")?;
     let key_count = cursor.count(count_bytes + 4 + 1, &"key count")?;
 
-    let metadata = metadata(&mut cursor, key_count)?;
+    let metadata = metadata(cursor, key_count)?;
     let alignment = alignment(&metadata)?;
     let mut raw = Vec::with_capacity(first_reserve(tensor_count));
     for position in 0..tensor_count {
-        raw.push(tensor(&mut cursor, position)?);
+        raw.push(tensor(cursor, position)?);
     }
     raw.shrink_to_fit();
     let data_offset = (cursor.at() as u64).next_multiple_of(alignment);
-    let tensors = Tensors::place(raw, alignment, data_offset, bytes.len() as u64)?;
+    let tensors = Tensors::place(raw, alignment, data_offset, file_len)?;
     Ok(Header {
         version,
         alignment,

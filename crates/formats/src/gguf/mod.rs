@@ -16,8 +16,8 @@
 //! Read next: `decode.rs` for the layout of the file, `tensor.rs` for where data may lie.
 
 mod convert;
-mod cursor;
 mod decode;
+mod header;
 mod metadata;
 mod tensor;
 mod types;
@@ -29,6 +29,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use convert::FromValue;
+pub use decode::Header;
 pub use metadata::Metadata;
 pub use tensor::TensorInfo;
 pub use types::BlockType;
@@ -37,7 +38,7 @@ pub use write::{Contents, Progress, Writer};
 
 use crate::error::{Error, Result};
 use crate::source::{SharedBytes, Source};
-use decode::{Header, decode};
+use decode::decode;
 
 /// An open GGUF file; clones share it.
 ///
@@ -84,19 +85,24 @@ impl File {
         })
     }
 
+    /// The header.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
     /// The version of the format: 1, 2 or 3.
     pub fn version(&self) -> u32 {
-        self.header.version
+        self.header.version()
     }
 
     /// Tensor data begin at multiples of this many bytes.
     pub fn alignment(&self) -> u64 {
-        self.header.alignment
+        self.header.alignment()
     }
 
     /// Where tensor data begin, in bytes.
     pub fn data_offset(&self) -> u64 {
-        self.header.data_offset
+        self.header.data_offset()
     }
 
     /// The length of the file in bytes.
@@ -106,33 +112,27 @@ impl File {
 
     /// Keys and values, in the order of the file.
     pub fn metadata(&self) -> &Metadata {
-        &self.header.metadata
+        self.header.metadata()
     }
 
     /// The names of all tensors, in the order of the file, with those that cannot be used.
     pub fn tensor_names(&self) -> impl ExactSizeIterator<Item = &str> {
-        (0..self.header.tensors.len()).map(|position| self.header.tensors.name(position))
+        self.header.tensor_names()
     }
 
     /// All tensors in the order of the file; `Err` for each that cannot be used.
     pub fn tensors(&self) -> impl ExactSizeIterator<Item = Result<&TensorInfo>> {
-        (0..self.header.tensors.len()).map(|position| self.header.tensors.get(position))
+        self.header.tensors()
     }
 
     /// True if there is a tensor of this name, even one that cannot be used.
     pub fn contains(&self, name: &str) -> bool {
-        self.header.tensors.find(name).is_some()
+        self.header.contains(name)
     }
 
     /// The tensor of this name; an error says what is wrong with it, or that there is none.
     pub fn tensor(&self, name: &str) -> Result<&TensorInfo> {
-        match self.header.tensors.find(name) {
-            Some(position) => self.header.tensors.get(position),
-            None => Err(Error::MissingTensor {
-                format: "gguf",
-                name: name.to_string(),
-            }),
-        }
+        self.header.tensor(name)
     }
 
     /// The data of the tensor of this name, as blocks of its type.
@@ -163,5 +163,12 @@ impl File {
     /// [`SharedBytes::advise_dont_need`].
     pub fn advise_dont_need(&self, byte_range: Range<usize>) {
         self.source.advise_dont_need(byte_range);
+    }
+}
+
+fn malformed(problem: String) -> Error {
+    Error::Malformed {
+        format: "gguf",
+        problem,
     }
 }

@@ -7,7 +7,7 @@
 //! Faults are kept as a few numbers, and turned into text when a tensor is asked for, so that a
 //! file full of faults costs no more memory than a sound one.
 
-use super::cursor::malformed;
+use super::malformed;
 use super::types::{BlockType, removed_name};
 use crate::error::{Error, Quoted, Result};
 use crate::name_index::NameIndex;
@@ -239,8 +239,11 @@ impl DataRegion {
                 file_len: self.file_len,
             });
         }
-        // The file is in memory, so what lies in it fits a usize.
-        Ok((start as usize, len as usize))
+        // Both fit where the file is in memory, or the system has 64 bits.
+        match (usize::try_from(start), usize::try_from(len)) {
+            (Ok(start), Ok(len)) => Ok((start, len)),
+            _ => Err(Fault::TooManyElements),
+        }
     }
 }
 

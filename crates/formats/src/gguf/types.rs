@@ -31,6 +31,28 @@ impl BlockType {
             .find(|entry| entry.name.eq_ignore_ascii_case(name))
     }
 
+    /// Bytes of a tensor of this shape (row-major); `None` if its rows are no whole blocks, or the
+    /// size overflows.
+    pub fn bytes_of(&self, shape: &[usize]) -> Option<usize> {
+        let row_len = shape.last().copied().unwrap_or(1);
+        if !row_len.is_multiple_of(self.block_len) {
+            return None;
+        }
+        // A dim of 0 hides an overflow of the others, so those are looked at as well.
+        let positive = shape.iter().filter(|&&dim| dim > 0);
+        let elements = positive
+            .clone()
+            .try_fold(1_usize, |product, &dim| product.checked_mul(dim))?;
+        let bytes = (elements / self.block_len)
+            .checked_mul(self.block_bytes)
+            .filter(|&bytes| isize::try_from(bytes).is_ok())?;
+        Some(if positive.count() < shape.len() {
+            0
+        } else {
+            bytes
+        })
+    }
+
     /// All known types, by id.
     pub fn all() -> &'static [BlockType] {
         TABLE

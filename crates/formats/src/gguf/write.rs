@@ -95,8 +95,9 @@ impl Contents {
         Ok(self)
     }
 
-    /// The encoded header, padded so that data can follow, and the alignment.
-    fn encode(&self) -> Result<(Vec<u8>, u64)> {
+    /// The encoded header, padded so that data can follow, and the alignment: each tensor's data
+    /// are padded with zeros to a multiple of it.
+    pub fn encode(&self) -> Result<(Vec<u8>, u64)> {
         let alignment = match self.metadata.find::<u32>(ALIGNMENT_KEY)? {
             Some(alignment) => u64::from(alignment),
             None => DEFAULT_ALIGNMENT,

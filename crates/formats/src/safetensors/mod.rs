@@ -15,6 +15,7 @@
 mod header;
 mod index;
 mod unique_map;
+mod write;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -27,6 +28,8 @@ use crate::error::{Error, Quoted, Result};
 use crate::name_index::NameIndex;
 use crate::source::{SharedBytes, Source};
 use header::Header;
+
+pub use write::write;
 
 /// One tensor: its data are `byte_len` bytes of one of the files.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -210,6 +213,11 @@ impl File {
             .index
             .find(name, |i| self.inner.tensors[i].name.as_str())
     }
+}
+
+/// The tensors of a file of which these are all bytes, in the order of their data.
+pub fn tensors(bytes: &[u8]) -> Result<Vec<TensorInfo>> {
+    Ok(Header::decode(bytes)?.tensors)
 }
 
 fn malformed(problem: String) -> Error {

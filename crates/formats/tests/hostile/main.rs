@@ -3,7 +3,9 @@
 //!
 //! Memory is measured by the allocator of this program, so tests take turns.
 
+mod archives;
 mod gguf;
+mod older;
 mod safetensors;
 
 #[path = "../support/raw.rs"]
@@ -30,11 +32,15 @@ const BYTES_MORE: usize = 16 * 1024;
 
 /// Runs `read` on a file of `len` bytes and checks that it took no more memory than it may.
 fn bounded<R>(len: usize, read: impl FnOnce() -> R) -> R {
+    bounded_by(len, len * BYTES_PER_FILE_BYTE + BYTES_MORE, read)
+}
+
+/// As [`bounded`], with a bound of its own.
+fn bounded_by<R>(len: usize, bound: usize, read: impl FnOnce() -> R) -> R {
     let before = ALLOCATOR.current_usage();
     ALLOCATOR.reset_peak_usage();
     let result = read();
     let took = ALLOCATOR.peak_usage().saturating_sub(before);
-    let bound = len * BYTES_PER_FILE_BYTE + BYTES_MORE;
     assert!(
         took <= bound,
         "{took} bytes for a file of {len}: more than {bound}"

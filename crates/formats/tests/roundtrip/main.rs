@@ -3,6 +3,10 @@
 #[cfg(test)]
 mod gguf_read;
 #[cfg(test)]
+mod npy;
+#[cfg(test)]
+mod pth;
+#[cfg(test)]
 mod safetensors_read;
 
 // These need a file system, which Miri has not.
