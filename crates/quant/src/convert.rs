@@ -44,7 +44,8 @@ pub fn dequantize(dtype: GgmlDType, blocks: &[u8], out: &mut [f32]) -> Result<()
 /// specified.
 ///
 /// # Errors
-/// [`QuantError`] when `values` is no whole number of blocks long, or `out` has another length.
+/// [`QuantError`] when `values` is no whole number of blocks long, `out` has another length, or the
+/// format can only be read.
 ///
 /// ```
 /// use tallow_quant::{GgmlDType, quantize};
@@ -56,6 +57,7 @@ pub fn dequantize(dtype: GgmlDType, blocks: &[u8], out: &mut [f32]) -> Result<()
 pub fn quantize(dtype: GgmlDType, values: &[f32], out: &mut [u8]) -> Result<(), QuantError> {
     let op = "quantize";
     check(op, dtype, ("out", out.len()), values.len())?;
+    check_packs(op, dtype)?;
     if values.is_empty() {
         return Ok(());
     }
@@ -70,6 +72,62 @@ pub fn quantize(dtype: GgmlDType, values: &[f32], out: &mut [u8]) -> Result<(), 
         }
     });
     Ok(())
+}
+
+/// As [`quantize`], where the error of a value counts as much as its column: `weights` has a value
+/// of at least 0 for each column of a row. Formats that do not search for their scales are packed
+/// as without weights.
+///
+/// # Errors
+/// As [`quantize`], and if rows as long as `weights` are no whole blocks, or do not fill `values`.
+///
+/// ```
+/// use tallow_quant::{GgmlDType, quantize_weighted};
+/// let mut out = [0; 2 * 144];
+/// quantize_weighted(GgmlDType::Q4K, &[0.5; 512], &[1.0; 256], &mut out)?;
+/// # Ok::<(), tallow_quant::QuantError>(())
+/// ```
+pub fn quantize_weighted(
+    dtype: GgmlDType,
+    values: &[f32],
+    weights: &[f32],
+    out: &mut [u8],
+) -> Result<(), QuantError> {
+    let op = "quantize_weighted";
+    check(op, dtype, ("out", out.len()), values.len())?;
+    check_packs(op, dtype)?;
+    if values.is_empty() {
+        return Ok(());
+    }
+    let len = weights.len();
+    if len == 0 || !len.is_multiple_of(dtype.block_len()) {
+        return Err(QuantError::PartialBlock { op, dtype, len });
+    }
+    check_len(
+        op,
+        ("values", "values"),
+        values.len(),
+        values.len().next_multiple_of(len),
+    )?;
+    let Kind::Blocks(format) = dtype.kind() else {
+        return quantize(dtype, values, out);
+    };
+    let task_values = TASK_VALUES / 16;
+    let task_bytes = task_values / dtype.block_len() * dtype.block_bytes();
+    tallow_threads::parallel_chunks_mut(out, task_bytes, |task, out| {
+        let start = task * task_values;
+        let values = &values[start..(start + task_values).min(values.len())];
+        format.pack_weighted(values, weights, start, out);
+    });
+    Ok(())
+}
+
+/// Checks that values can be packed to the format.
+fn check_packs(op: &'static str, dtype: GgmlDType) -> Result<(), QuantError> {
+    match dtype.packs() {
+        true => Ok(()),
+        false => Err(QuantError::ReadOnly { op, dtype }),
+    }
 }
 
 /// Checks that `len` values are whole blocks that take the bytes of `(name, bytes)`.

@@ -31,6 +31,14 @@ pub enum QuantError {
         /// The right length.
         expected: usize,
     },
+    /// The format can be read and multiplied, but not made.
+    #[error("{op}: values cannot be packed to {}; it can only be read", .dtype.name())]
+    ReadOnly {
+        /// The function that was called.
+        op: &'static str,
+        /// The block format.
+        dtype: GgmlDType,
+    },
     /// A product of sizes does not fit into memory's address range.
     #[error("{op}: sizes overflow: {sizes:?}; their product must fit into usize")]
     Overflow {

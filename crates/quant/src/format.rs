@@ -13,7 +13,11 @@ pub(crate) trait Format: Sync {
     fn block_bytes(&self) -> usize;
     /// Weights that share a scale.
     fn group(&self) -> usize;
+    /// Whether values can be packed.
+    fn packs(&self) -> bool;
     fn pack(&self, values: &[f32], out: &mut [u8]);
+    /// `weights` are those of a row, which the values repeat from `start` on.
+    fn pack_weighted(&self, values: &[f32], weights: &[f32], start: usize, out: &mut [u8]);
     fn unpack(&self, blocks: &[u8], out: &mut [f32]);
     /// Dot products of weight rows, as they lie in the file, with activation rows.
     fn dot_rows(&self, target: Target, weight: &[u8], work: RowWork<'_, '_>);
@@ -41,10 +45,26 @@ impl<B: Codes> Format for BlockFormat<B> {
         B::GROUP
     }
 
+    fn packs(&self) -> bool {
+        B::PACKS
+    }
+
     fn pack(&self, values: &[f32], out: &mut [u8]) {
         let blocks: &mut [B] = bytemuck::cast_slice_mut(out);
         for (block, values) in blocks.iter_mut().zip(values.chunks_exact(B::LEN)) {
             *block = B::pack(values);
+        }
+    }
+
+    fn pack_weighted(&self, values: &[f32], weights: &[f32], start: usize, out: &mut [u8]) {
+        let blocks: &mut [B] = bytemuck::cast_slice_mut(out);
+        for (at, (block, values)) in blocks
+            .iter_mut()
+            .zip(values.chunks_exact(B::LEN))
+            .enumerate()
+        {
+            let column = (start + at * B::LEN) % weights.len();
+            *block = B::pack_weighted(values, &weights[column..column + B::LEN]);
         }
     }
 

@@ -45,7 +45,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use convert::{dequantize, quantize};
+pub use convert::{dequantize, quantize, quantize_weighted};
 pub use error::QuantError;
 pub use matmul::matmul;
 pub use repack::Repacked;

@@ -6,8 +6,10 @@
 use crate::float::FloatFormat;
 use crate::format::{BlockFormat, Format};
 use crate::formats::{
-    q2_k::Q2K, q3_k::Q3K, q4_0::Q4_0, q4_1::Q4_1, q4_k::Q4K, q5_0::Q5_0, q5_1::Q5_1, q5_k::Q5K,
-    q6_k::Q6K, q8_0::Q8_0, q8_1::Q8_1, q8_k::Q8K,
+    iq1_m::Iq1M, iq1_s::Iq1S, iq2_s::Iq2S, iq2_xs::Iq2Xs, iq2_xxs::Iq2Xxs, iq3_s::Iq3S,
+    iq3_xxs::Iq3Xxs, iq4_nl::Iq4Nl, iq4_xs::Iq4Xs, mxfp4::Mxfp4, q2_k::Q2K, q3_k::Q3K, q4_0::Q4_0,
+    q4_1::Q4_1, q4_k::Q4K, q5_0::Q5_0, q5_1::Q5_1, q5_k::Q5K, q6_k::Q6K, q8_0::Q8_0, q8_1::Q8_1,
+    q8_k::Q8K, tq1_0::Tq1_0, tq2_0::Tq2_0,
 };
 
 /// What a line of the table refers to.
@@ -100,8 +102,32 @@ table! {
     Q6K = 14, "Q6_K", blocks!(Q6K);
     /// 8-bit codes, a scale for 256.
     Q8K = 15, "Q8_K", blocks!(Q8K);
+    /// Rows of a codebook, a scale of 4 bits for 32.
+    IQ2XXS = 16, "IQ2_XXS", blocks!(Iq2Xxs);
+    /// Rows of a codebook, a scale of 4 bits for 16.
+    IQ2XS = 17, "IQ2_XS", blocks!(Iq2Xs);
+    /// Rows of a codebook, a scale of 4 bits for 32.
+    IQ3XXS = 18, "IQ3_XXS", blocks!(Iq3Xxs);
+    /// Rows of a codebook, a scale of 3 bits for 32.
+    IQ1S = 19, "IQ1_S", blocks!(Iq1S);
+    /// 4-bit codes into a table, a scale for 32.
+    IQ4NL = 20, "IQ4_NL", blocks!(Iq4Nl);
+    /// Rows of a codebook, a scale of 4 bits for 32.
+    IQ3S = 21, "IQ3_S", blocks!(Iq3S);
+    /// Rows of a codebook, a scale of 4 bits for 16.
+    IQ2S = 22, "IQ2_S", blocks!(Iq2S);
+    /// 4-bit codes into a table, a scale of 6 bits for 32.
+    IQ4XS = 23, "IQ4_XS", blocks!(Iq4Xs);
+    /// Rows of a codebook, a scale of 3 bits for 16.
+    IQ1M = 29, "IQ1_M", blocks!(Iq1M);
     /// Brain floats.
     BF16 = 30, "BF16", Kind::Float(FloatFormat::Bf16);
+    /// −1, 0 or 1, five in a byte, a scale for 256.
+    TQ1_0 = 34, "TQ1_0", blocks!(Tq1_0);
+    /// −1, 0 or 1 in 2 bits, a scale for 256.
+    TQ2_0 = 35, "TQ2_0", blocks!(Tq2_0);
+    /// 4-bit floats, a power of two for 32.
+    MXFP4 = 39, "MXFP4", blocks!(Mxfp4);
 }
 
 impl GgmlDType {
@@ -118,6 +144,24 @@ impl GgmlDType {
         match self.kind() {
             Kind::Float(format) => format.element_bytes(),
             Kind::Blocks(format) => format.block_bytes(),
+        }
+    }
+
+    /// [`block_len`](Self::block_len) by another name.
+    pub fn block_size(&self) -> usize {
+        self.block_len()
+    }
+
+    /// [`block_bytes`](Self::block_bytes) by another name.
+    pub fn type_size(&self) -> usize {
+        self.block_bytes()
+    }
+
+    /// Whether values can be packed to this type; the others can only be read and multiplied.
+    pub fn packs(self) -> bool {
+        match self.kind() {
+            Kind::Float(_) => true,
+            Kind::Blocks(format) => format.packs(),
         }
     }
 
@@ -168,7 +212,19 @@ mod tests {
             (13, "Q5_K", 256, 176),
             (14, "Q6_K", 256, 210),
             (15, "Q8_K", 256, 292),
+            (16, "IQ2_XXS", 256, 66),
+            (17, "IQ2_XS", 256, 74),
+            (18, "IQ3_XXS", 256, 98),
+            (19, "IQ1_S", 256, 50),
+            (20, "IQ4_NL", 32, 18),
+            (21, "IQ3_S", 256, 110),
+            (22, "IQ2_S", 256, 82),
+            (23, "IQ4_XS", 256, 136),
+            (29, "IQ1_M", 256, 56),
             (30, "BF16", 1, 2),
+            (34, "TQ1_0", 256, 54),
+            (35, "TQ2_0", 256, 66),
+            (39, "MXFP4", 32, 17),
         ];
         assert_eq!(sizes, expected);
     }

@@ -8,7 +8,7 @@ use crate::format::Format;
 use crate::formats::testing::gaussian;
 use crate::matmul::{MatmulDims, blocks};
 use crate::table::Kind;
-use crate::{GgmlDType, QuantError, Repacked, dequantize, matmul, quantize};
+use crate::{GgmlDType, QuantError, Repacked, dequantize, matmul, quantize, quantize_weighted};
 
 /// A product and what it must give.
 struct Case {
@@ -44,11 +44,46 @@ fn round_activations(values: &[f32]) -> Vec<f32> {
     values.chunks(32).flat_map(chunk).collect()
 }
 
+/// Blocks of random bits with scales of sane size, of formats that can only be read.
+fn read_only_blocks(dtype: GgmlDType) -> &'static [u8] {
+    macro_rules! golden {
+        ($name:literal) => {
+            include_bytes!(concat!("../tests/golden/blocks_", $name, ".bin"))
+        };
+    }
+    match dtype {
+        GgmlDType::IQ1M => golden!("IQ1_M"),
+        GgmlDType::IQ1S => golden!("IQ1_S"),
+        GgmlDType::IQ2S => golden!("IQ2_S"),
+        GgmlDType::IQ2XS => golden!("IQ2_XS"),
+        GgmlDType::IQ2XXS => golden!("IQ2_XXS"),
+        GgmlDType::IQ3S => golden!("IQ3_S"),
+        GgmlDType::IQ3XXS => golden!("IQ3_XXS"),
+        GgmlDType::IQ4NL => golden!("IQ4_NL"),
+        GgmlDType::IQ4XS => golden!("IQ4_XS"),
+        _ => panic!("{dtype} can be packed"),
+    }
+}
+
+/// `n` rows of `k` weights.
+fn weights(dtype: GgmlDType, n: usize, k: usize) -> Vec<u8> {
+    let len = n * dtype.row_bytes(k).unwrap();
+    if !dtype.packs() {
+        return read_only_blocks(dtype)
+            .iter()
+            .copied()
+            .cycle()
+            .take(len)
+            .collect();
+    }
+    let mut weight = vec![0; len];
+    quantize(dtype, &gaussian(11 + n as u64, n * k), &mut weight).unwrap();
+    weight
+}
+
 impl Case {
     fn new(dtype: GgmlDType, m: usize, n: usize, k: usize) -> Self {
-        let values = gaussian(11 + n as u64, n * k);
-        let mut weight = vec![0; n * dtype.row_bytes(k).unwrap()];
-        quantize(dtype, &values, &mut weight).unwrap();
+        let weight = weights(dtype, n, k);
         let mut stored = vec![0.0; n * k];
         dequantize(dtype, &weight, &mut stored).unwrap();
         let mut lhs = gaussian(5 + m as u64, m * k);
@@ -332,6 +367,22 @@ fn wrong_lengths_are_errors_that_name_the_numbers() {
         for (found, expected) in cases {
             assert_eq!(found, expected);
         }
+        assert_eq!(
+            error(quantize(GgmlDType::IQ4NL, &[0.0; 32], &mut [0; 18])),
+            "quantize: values cannot be packed to IQ4_NL; it can only be read"
+        );
+        assert_eq!(
+            error(quantize_weighted(
+                GgmlDType::Q4K,
+                &[0.0; 512],
+                &[1.0; 32],
+                &mut [0; 288]
+            )),
+            "quantize_weighted: 32 values are no whole blocks of Q4_K; need a multiple of 256"
+        );
+        assert!(
+            quantize_weighted(GgmlDType::Q4K, &[0.0; 256], &[1.0; 512], &mut [0; 144]).is_err()
+        );
         let overflow = matmul(q4, &[], usize::MAX, 32, &[], 0, &mut []);
         assert!(
             matches!(overflow, Err(QuantError::Overflow { .. })),
@@ -339,5 +390,37 @@ fn wrong_lengths_are_errors_that_name_the_numbers() {
         );
         assert!(Repacked::new(q4, &[0; 35], 2, 32).is_none());
         assert!(Repacked::new(q4, &[], usize::MAX, 32).is_none());
+    });
+}
+
+#[test]
+fn even_weights_change_nothing_and_heavy_columns_come_out_nearer() {
+    run(|| {
+        let rows = if cfg!(miri) { 1 } else { 20 };
+        let values = gaussian(3, rows * 512);
+        for dtype in [
+            GgmlDType::Q2K,
+            GgmlDType::Q3K,
+            GgmlDType::Q4K,
+            GgmlDType::Q5K,
+            GgmlDType::Q6K,
+        ] {
+            let mut plain = vec![0; rows * dtype.row_bytes(512).unwrap()];
+            let mut weighted = plain.clone();
+            quantize(dtype, &values, &mut plain).unwrap();
+            quantize_weighted(dtype, &values, &[1.0; 512], &mut weighted).unwrap();
+            assert!(plain == weighted, "{dtype}");
+            let importance: Vec<f32> = (0..512)
+                .map(|j| if j % 8 == 0 { 50.0 } else { 1.0 })
+                .collect();
+            quantize_weighted(dtype, &values, &importance, &mut weighted).unwrap();
+            let error = |blocks: &[u8]| -> f32 {
+                let mut out = vec![0.0; values.len()];
+                dequantize(dtype, blocks, &mut out).unwrap();
+                let heavy = (0..out.len()).step_by(8);
+                heavy.map(|j| (out[j] - values[j]).powi(2)).sum()
+            };
+            assert!(error(&weighted) < error(&plain), "{dtype}");
+        }
     });
 }

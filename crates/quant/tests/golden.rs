@@ -28,6 +28,9 @@ fn packing_gives_the_bytes_of_the_reference() {
         (GgmlDType::Q5_0, golden!("pack_Q5_0.bin")),
         (GgmlDType::Q5_1, golden!("pack_Q5_1.bin")),
         (GgmlDType::Q8_0, golden!("pack_Q8_0.bin")),
+        (GgmlDType::MXFP4, golden!("pack_MXFP4.bin")),
+        (GgmlDType::TQ1_0, golden!("pack_TQ1_0.bin")),
+        (GgmlDType::TQ2_0, golden!("pack_TQ2_0.bin")),
     ];
     for (dtype, expected) in cases {
         let mut bytes = vec![0; expected.len()];
@@ -89,6 +92,66 @@ fn unpacking_gives_the_values_of_the_reference() {
             GgmlDType::Q6K,
             golden!("blocks_Q6_K.bin"),
             golden!("unpack_Q6_K.f32"),
+        ),
+        (
+            GgmlDType::IQ4NL,
+            golden!("blocks_IQ4_NL.bin"),
+            golden!("unpack_IQ4_NL.f32"),
+        ),
+        (
+            GgmlDType::IQ4XS,
+            golden!("blocks_IQ4_XS.bin"),
+            golden!("unpack_IQ4_XS.f32"),
+        ),
+        (
+            GgmlDType::MXFP4,
+            golden!("blocks_MXFP4.bin"),
+            golden!("unpack_MXFP4.f32"),
+        ),
+        (
+            GgmlDType::TQ1_0,
+            golden!("blocks_TQ1_0.bin"),
+            golden!("unpack_TQ1_0.f32"),
+        ),
+        (
+            GgmlDType::TQ2_0,
+            golden!("blocks_TQ2_0.bin"),
+            golden!("unpack_TQ2_0.f32"),
+        ),
+        (
+            GgmlDType::IQ2XXS,
+            golden!("blocks_IQ2_XXS.bin"),
+            golden!("unpack_IQ2_XXS.f32"),
+        ),
+        (
+            GgmlDType::IQ2XS,
+            golden!("blocks_IQ2_XS.bin"),
+            golden!("unpack_IQ2_XS.f32"),
+        ),
+        (
+            GgmlDType::IQ2S,
+            golden!("blocks_IQ2_S.bin"),
+            golden!("unpack_IQ2_S.f32"),
+        ),
+        (
+            GgmlDType::IQ3XXS,
+            golden!("blocks_IQ3_XXS.bin"),
+            golden!("unpack_IQ3_XXS.f32"),
+        ),
+        (
+            GgmlDType::IQ3S,
+            golden!("blocks_IQ3_S.bin"),
+            golden!("unpack_IQ3_S.f32"),
+        ),
+        (
+            GgmlDType::IQ1S,
+            golden!("blocks_IQ1_S.bin"),
+            golden!("unpack_IQ1_S.f32"),
+        ),
+        (
+            GgmlDType::IQ1M,
+            golden!("blocks_IQ1_M.bin"),
+            golden!("unpack_IQ1_M.f32"),
         ),
     ];
     for (dtype, blocks, expected) in cases {

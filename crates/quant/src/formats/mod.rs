@@ -7,16 +7,27 @@
 //!
 //! `mod.rs` of a format has [`Block`]: how values become bits and bits become values, in plain
 //! scalar code that follows the format's definition. `dot.rs` has `Codes`, the same bits as
-//! vectors of codes with scales and offsets, for the kernels.
+//! vectors of codes with scales and offsets, for the kernels. Formats that look their weights up in
+//! a table or a codebook have no `dot.rs`: `signed.rs` does that for all of them.
 //!
 //! All structs are made of bytes, so their alignment is 1 and a block may start anywhere in a file.
 //!
 //! Source of the layouts: the GGUF specification and the types that it names, as the `gguf`
 //! package reads them (`tests/golden/make_golden.py` checks ours against it).
-//! Read `q4_0` first, then `q4_k`.
+//! Read `q4_0` first, then `q4_k`, then `iq4_nl`.
 
 use bytemuck::{Pod, Zeroable};
 
+pub(crate) mod iq1_m;
+pub(crate) mod iq1_s;
+pub(crate) mod iq2_s;
+pub(crate) mod iq2_xs;
+pub(crate) mod iq2_xxs;
+pub(crate) mod iq3_s;
+pub(crate) mod iq3_xxs;
+pub(crate) mod iq4_nl;
+pub(crate) mod iq4_xs;
+pub(crate) mod mxfp4;
 pub(crate) mod q2_k;
 pub(crate) mod q3_k;
 pub(crate) mod q4_0;
@@ -31,14 +42,28 @@ pub(crate) mod q8_1;
 pub(crate) mod q8_k;
 mod scales6;
 mod search;
+mod signed;
+pub(crate) mod tq1_0;
+pub(crate) mod tq2_0;
 
 /// A block of quantized weights, as it lies in a file.
 pub(crate) trait Block: Pod + Send + Sync {
     /// Weights in one block.
     const LEN: usize;
 
-    /// Packs `LEN` values.
-    fn pack(values: &[f32]) -> Self;
+    /// Whether values can be packed; where not, the format can only be read.
+    const PACKS: bool = true;
+
+    /// Packs `LEN` values. Only called where `PACKS`.
+    fn pack(_values: &[f32]) -> Self {
+        Self::zeroed()
+    }
+
+    /// Packs `LEN` values whose errors count with these weights, of at least 0; a format that does
+    /// not search for its scales has no use for them.
+    fn pack_weighted(values: &[f32], _weights: &[f32]) -> Self {
+        Self::pack(values)
+    }
 
     /// Writes the `LEN` values that the block stands for.
     fn unpack(&self, out: &mut [f32]);

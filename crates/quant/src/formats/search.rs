@@ -9,6 +9,17 @@
 //! The super-block then stores the scales themselves in a few bits. [`refine`] tries their
 //! neighbours: a scale that is off by half a step is often better one step up or down, because the
 //! codes adapt to it.
+//!
+//! Each value's error counts with a weight; see [`Weights`].
+
+/// How much the error of the value at an index counts: at least 0.
+pub(super) trait Weights: Fn(usize) -> f32 + Copy {}
+impl<W: Fn(usize) -> f32 + Copy> Weights for W {}
+
+/// All values count alike.
+pub(super) fn even(_: usize) -> f32 {
+    1.0
+}
 
 /// Rounds to the nearest integer, ties to even, for magnitudes below 2^22.
 #[inline(always)]
@@ -39,12 +50,12 @@ impl Codes {
     }
 
     /// Squared error of the values when stored with `affine`.
-    pub(super) fn error(self, values: &[f32], affine: Affine) -> f32 {
+    pub(super) fn error(self, values: &[f32], weights: impl Weights, affine: Affine) -> f32 {
         let inverse = super::inverse_or_zero(affine.scale);
-        values.iter().fold(0.0, |error, &value| {
+        values.iter().enumerate().fold(0.0, |error, (j, &value)| {
             let code = self.nearest((value - affine.offset) * inverse);
             let difference = affine.scale * code + affine.offset - value;
-            error + difference * difference
+            error + weights(j) * (difference * difference)
         })
     }
 }
@@ -53,7 +64,7 @@ impl Codes {
 const STEPS: i32 = 10;
 
 /// Scale ≥ 0 and offset ≤ 0 for codes `0..=max`.
-pub(super) fn affine(values: &[f32], max: u8) -> Affine {
+pub(super) fn affine(values: &[f32], weights: impl Weights, max: u8) -> Affine {
     let (low, high) = super::range(values);
     let low = low.min(0.0);
     if high <= low {
@@ -70,29 +81,37 @@ pub(super) fn affine(values: &[f32], max: u8) -> Affine {
         scale: (high - low) / codes.high,
         offset: low,
     };
-    let mut best = (codes.error(values, start), start);
+    let mut best = (codes.error(values, weights, start), start);
     for step in -STEPS..=STEPS {
         let scale = (high - low) / (codes.high + 0.1 * step as f32);
         keep_better(
             &mut best,
             values,
+            weights,
             codes,
-            solve_affine(values, codes, scale, low),
+            solve_affine(values, weights, codes, scale, low),
         );
     }
     let Affine { scale, offset } = best.1;
     keep_better(
         &mut best,
         values,
+        weights,
         codes,
-        solve_affine(values, codes, scale, offset),
+        solve_affine(values, weights, codes, scale, offset),
     );
     best.1
 }
 
-fn keep_better(best: &mut (f32, Affine), values: &[f32], codes: Codes, candidate: Option<Affine>) {
+fn keep_better(
+    best: &mut (f32, Affine),
+    values: &[f32],
+    weights: impl Weights,
+    codes: Codes,
+    candidate: Option<Affine>,
+) {
     if let Some(candidate) = candidate {
-        let error = codes.error(values, candidate);
+        let error = codes.error(values, weights, candidate);
         if error < best.0 {
             *best = (error, candidate);
         }
@@ -100,22 +119,28 @@ fn keep_better(best: &mut (f32, Affine), values: &[f32], codes: Codes, candidate
 }
 
 /// Least squares for the codes that `scale` and `offset` round to; `None` when all are equal.
-fn solve_affine(values: &[f32], codes: Codes, scale: f32, offset: f32) -> Option<Affine> {
+fn solve_affine(
+    values: &[f32],
+    weights: impl Weights,
+    codes: Codes,
+    scale: f32,
+    offset: f32,
+) -> Option<Affine> {
     let inverse = super::inverse_or_zero(scale);
-    let [mut sum_q, mut sum_qq, mut sum_x, mut sum_qx] = [0.0f32; 4];
-    for &x in values {
-        let q = codes.nearest((x - offset) * inverse);
-        sum_q += q;
-        sum_qq += q * q;
-        sum_x += x;
-        sum_qx += q * x;
+    let [mut sum, mut sum_q, mut sum_qq, mut sum_x, mut sum_qx] = [0.0f32; 5];
+    for (j, &x) in values.iter().enumerate() {
+        let (weight, q) = (weights(j), codes.nearest((x - offset) * inverse));
+        sum += weight;
+        sum_q += weight * q;
+        sum_qq += weight * (q * q);
+        sum_x += weight * x;
+        sum_qx += weight * (q * x);
     }
-    let count = values.len() as f32;
-    let determinant = count * sum_qq - sum_q * sum_q;
+    let determinant = sum * sum_qq - sum_q * sum_q;
     if determinant <= 0.0 {
         return None;
     }
-    let scale = (count * sum_qx - sum_q * sum_x) / determinant;
+    let scale = (sum * sum_qx - sum_q * sum_x) / determinant;
     let offset = (sum_qq * sum_x - sum_q * sum_qx) / determinant;
     let solved = if offset > 0.0 {
         // The format cannot store it: the best line through 0 instead.
@@ -130,7 +155,7 @@ fn solve_affine(values: &[f32], codes: Codes, scale: f32, offset: f32) -> Option
 }
 
 /// Scale of either sign for codes `−zero..zero`, offset 0.
-pub(super) fn signed(values: &[f32], zero: u8) -> f32 {
+pub(super) fn signed(values: &[f32], weights: impl Weights, zero: u8) -> f32 {
     let peak = super::peak(values);
     if peak == 0.0 {
         return 0.0;
@@ -144,6 +169,7 @@ pub(super) fn signed(values: &[f32], zero: u8) -> f32 {
     let mut best = (
         codes.error(
             values,
+            weights,
             Affine {
                 scale: start,
                 offset: 0.0,
@@ -153,13 +179,15 @@ pub(super) fn signed(values: &[f32], zero: u8) -> f32 {
     );
     let attempt = |best: &mut (f32, f32), scale: f32| {
         let inverse = super::inverse_or_zero(scale);
-        let (sum_qq, sum_qx) = values.iter().fold((0.0, 0.0), |(sum_qq, sum_qx), &x| {
-            let q = codes.nearest(x * inverse);
-            (sum_qq + q * q, sum_qx + q * x)
-        });
+        let (mut sum_qq, mut sum_qx) = (0.0, 0.0);
+        for (j, &x) in values.iter().enumerate() {
+            let (weight, q) = (weights(j), codes.nearest(x * inverse));
+            sum_qq += weight * (q * q);
+            sum_qx += weight * (q * x);
+        }
         if sum_qq > 0.0 {
             let scale = sum_qx / sum_qq;
-            let error = codes.error(values, Affine { scale, offset: 0.0 });
+            let error = codes.error(values, weights, Affine { scale, offset: 0.0 });
             if error < best.0 {
                 *best = (error, scale);
             }
@@ -178,6 +206,7 @@ pub(super) fn signed(values: &[f32], zero: u8) -> f32 {
 /// `affine_of` says what a stored pair means; pairs outside of `limits` (inclusive) are left out.
 pub(super) fn refine(
     values: &[f32],
+    weights: impl Weights,
     codes: Codes,
     start: (i32, i32),
     limits: [(i32, i32); 2],
@@ -189,7 +218,7 @@ pub(super) fn refine(
             let inside = (limits[0].0..=limits[0].1).contains(&scale)
                 && (limits[1].0..=limits[1].1).contains(&minimum);
             if inside {
-                let error = codes.error(values, affine_of(scale, minimum));
+                let error = codes.error(values, weights, affine_of(scale, minimum));
                 if error < best.0 {
                     best = (error, (scale, minimum));
                 }
@@ -211,12 +240,14 @@ pub(super) struct AffineSuper<const GROUPS: usize> {
 /// Packs 256 values in groups with scale and minimum; both are stored as integers up to `limit`.
 pub(super) fn affine_super<const GROUPS: usize>(
     values: &[f32],
+    weights: impl Weights,
     max_code: u8,
     limit: u8,
 ) -> AffineSuper<GROUPS> {
     let len = 256 / GROUPS;
     let group = |g: usize| &values[g * len..(g + 1) * len];
-    let found: [Affine; GROUPS] = std::array::from_fn(|g| affine(group(g), max_code));
+    let part = |g: usize| move |j: usize| weights(g * len + j);
+    let found: [Affine; GROUPS] = std::array::from_fn(|g| affine(group(g), part(g), max_code));
     let step = |part: fn(&Affine) -> f32| {
         super::F16::new(found.iter().map(part).fold(0.0, f32::max) / f32::from(limit))
     };
@@ -247,7 +278,8 @@ pub(super) fn affine_super<const GROUPS: usize>(
             scale: scale_step * scale as f32,
             offset: -minimum_step * minimum as f32,
         };
-        let (scale, minimum) = refine(group(g), codes_range, start, [(0, limit); 2], affine_of);
+        let limits = [(0, limit); 2];
+        let (scale, minimum) = refine(group(g), part(g), codes_range, start, limits, affine_of);
         (packed.scales[g], packed.minimums[g]) = (scale as u8, minimum as u8);
         let Affine { scale, offset } = affine_of(scale, minimum);
         let inverse = super::inverse_or_zero(scale);
@@ -266,9 +298,15 @@ pub(super) struct SignedSuper {
 }
 
 /// Packs 256 values in groups of 16 with a signed scale, stored as integers `−limit..limit`.
-pub(super) fn signed_super(values: &[f32], zero: u8, limit: i16) -> SignedSuper {
+pub(super) fn signed_super(
+    values: &[f32],
+    weights: impl Weights,
+    zero: u8,
+    limit: i16,
+) -> SignedSuper {
     let group = |g: usize| &values[g * 16..(g + 1) * 16];
-    let found: [f32; 16] = std::array::from_fn(|g| signed(group(g), zero));
+    let part = |g: usize| move |j: usize| weights(g * 16 + j);
+    let found: [f32; 16] = std::array::from_fn(|g| signed(group(g), part(g), zero));
     let d = super::F16::new(super::peak(&found) / -f32::from(limit));
     let step = d.get();
     let inverse = super::inverse_or_zero(step);
@@ -290,6 +328,7 @@ pub(super) fn signed_super(values: &[f32], zero: u8, limit: i16) -> SignedSuper 
         };
         let (scale, _) = refine(
             group(g),
+            part(g),
             codes_range,
             (start, 0),
             [limits, (0, 0)],
@@ -311,7 +350,7 @@ mod tests {
     #[test]
     fn affine_finds_an_exact_grid() {
         let values: Vec<f32> = (0..32).map(|j| (j % 16) as f32 * 0.25 - 1.5).collect();
-        let Affine { scale, offset } = affine(&values, 15);
+        let Affine { scale, offset } = affine(&values, even, 15);
         assert!(
             (scale - 0.25).abs() < 1e-6 && (offset + 1.5).abs() < 1e-5,
             "{scale} {offset}"
@@ -321,7 +360,7 @@ mod tests {
     #[test]
     fn offset_is_never_positive() {
         let values: Vec<f32> = (0..32).map(|j| 5.0 + (j % 2) as f32).collect();
-        assert!(affine(&values, 3).offset <= 0.0);
+        assert!(affine(&values, even, 3).offset <= 0.0);
     }
 
     #[test]
@@ -331,8 +370,21 @@ mod tests {
             low: -4.0,
             high: 3.0,
         };
-        let error = |scale| codes.error(&values, Affine { scale, offset: 0.0 });
+        let error = |scale| codes.error(&values, even, Affine { scale, offset: 0.0 });
         let covering = -crate::formats::peak(&values) / 4.0;
-        assert!(error(signed(&values, 4)) < error(covering));
+        assert!(error(signed(&values, even, 4)) < error(covering));
+    }
+
+    #[test]
+    fn heavy_values_get_the_smaller_error() {
+        let values = crate::formats::testing::gaussian(9, 32);
+        let heavy = |j: usize| if j < 4 { 1000.0 } else { 1.0 };
+        let codes = Codes {
+            low: 0.0,
+            high: 3.0,
+        };
+        let only_heavy = |j: usize| if j < 4 { 1.0 } else { 0.0 };
+        let error = |affine| codes.error(&values, only_heavy, affine);
+        assert!(error(affine(&values, heavy, 3)) < error(affine(&values, even, 3)));
     }
 }

@@ -25,17 +25,27 @@ pub(crate) struct Q2K {
     dmin: F16,
 }
 
-impl Block for Q2K {
-    const LEN: usize = 256;
-
-    fn pack(values: &[f32]) -> Self {
-        let packed = search::affine_super::<16>(values, 3, 15);
+impl Q2K {
+    fn search(values: &[f32], weights: impl search::Weights) -> Self {
+        let packed = search::affine_super::<16>(values, weights, 3, 15);
         Self {
             scales: std::array::from_fn(|g| packed.scales[g] | packed.minimums[g] << 4),
             qs: pack_pairs(&packed.codes),
             d: packed.d,
             dmin: packed.dmin,
         }
+    }
+}
+
+impl Block for Q2K {
+    const LEN: usize = 256;
+
+    fn pack(values: &[f32]) -> Self {
+        Self::search(values, search::even)
+    }
+
+    fn pack_weighted(values: &[f32], weights: &[f32]) -> Self {
+        Self::search(values, |j| weights[j])
     }
 
     fn unpack(&self, out: &mut [f32]) {

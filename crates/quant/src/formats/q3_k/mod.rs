@@ -28,11 +28,9 @@ pub(crate) struct Q3K {
     d: F16,
 }
 
-impl Block for Q3K {
-    const LEN: usize = 256;
-
-    fn pack(values: &[f32]) -> Self {
-        let packed = search::signed_super(values, 4, 32);
+impl Q3K {
+    fn search(values: &[f32], weights: impl search::Weights) -> Self {
+        let packed = search::signed_super(values, weights, 4, 32);
         let hmask = std::array::from_fn(|l| {
             (0..8).fold(0, |byte, p| byte | (packed.codes[32 * p + l] >> 2) << p)
         });
@@ -43,6 +41,18 @@ impl Block for Q3K {
             scales,
             d: packed.d,
         }
+    }
+}
+
+impl Block for Q3K {
+    const LEN: usize = 256;
+
+    fn pack(values: &[f32]) -> Self {
+        Self::search(values, search::even)
+    }
+
+    fn pack_weighted(values: &[f32], weights: &[f32]) -> Self {
+        Self::search(values, |j| weights[j])
     }
 
     fn unpack(&self, out: &mut [f32]) {

@@ -25,17 +25,27 @@ pub(crate) struct Q4K {
     qs: [[u8; 32]; 4],
 }
 
-impl Block for Q4K {
-    const LEN: usize = 256;
-
-    fn pack(values: &[f32]) -> Self {
-        let packed = search::affine_super::<8>(values, 15, 63);
+impl Q4K {
+    fn search(values: &[f32], weights: impl search::Weights) -> Self {
+        let packed = search::affine_super::<8>(values, weights, 15, 63);
         Self {
             d: packed.d,
             dmin: packed.dmin,
             scales: scales6::pack(&packed.scales, &packed.minimums),
             qs: pack_nibbles(&packed.codes),
         }
+    }
+}
+
+impl Block for Q4K {
+    const LEN: usize = 256;
+
+    fn pack(values: &[f32]) -> Self {
+        Self::search(values, search::even)
+    }
+
+    fn pack_weighted(values: &[f32], weights: &[f32]) -> Self {
+        Self::search(values, |j| weights[j])
     }
 
     fn unpack(&self, out: &mut [f32]) {

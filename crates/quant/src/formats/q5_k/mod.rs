@@ -27,11 +27,9 @@ pub(crate) struct Q5K {
     qs: [[u8; 32]; 4],
 }
 
-impl Block for Q5K {
-    const LEN: usize = 256;
-
-    fn pack(values: &[f32]) -> Self {
-        let packed = search::affine_super::<8>(values, 31, 63);
+impl Q5K {
+    fn search(values: &[f32], weights: impl search::Weights) -> Self {
+        let packed = search::affine_super::<8>(values, weights, 31, 63);
         let qh = std::array::from_fn(|l| {
             (0..8).fold(0, |byte, g| byte | (packed.codes[32 * g + l] >> 4) << g)
         });
@@ -42,6 +40,18 @@ impl Block for Q5K {
             qh,
             qs: pack_nibbles(&packed.codes),
         }
+    }
+}
+
+impl Block for Q5K {
+    const LEN: usize = 256;
+
+    fn pack(values: &[f32]) -> Self {
+        Self::search(values, search::even)
+    }
+
+    fn pack_weighted(values: &[f32], weights: &[f32]) -> Self {
+        Self::search(values, |j| weights[j])
     }
 
     fn unpack(&self, out: &mut [f32]) {

@@ -26,11 +26,9 @@ pub(crate) struct Q6K {
     d: F16,
 }
 
-impl Block for Q6K {
-    const LEN: usize = 256;
-
-    fn pack(values: &[f32]) -> Self {
-        let packed = search::signed_super(values, 32, 128);
+impl Q6K {
+    fn search(values: &[f32], weights: impl search::Weights) -> Self {
+        let packed = search::signed_super(values, weights, 32, 128);
         let at = |half: usize, part: usize, l: usize| packed.codes[128 * half + 32 * part + l];
         let ql = std::array::from_fn(|half| {
             std::array::from_fn(|p| {
@@ -48,6 +46,18 @@ impl Block for Q6K {
             scales: packed.scales,
             d: packed.d,
         }
+    }
+}
+
+impl Block for Q6K {
+    const LEN: usize = 256;
+
+    fn pack(values: &[f32]) -> Self {
+        Self::search(values, search::even)
+    }
+
+    fn pack_weighted(values: &[f32], weights: &[f32]) -> Self {
+        Self::search(values, |j| weights[j])
     }
 
     fn unpack(&self, out: &mut [f32]) {
