@@ -207,6 +207,14 @@ pub enum Error {
     #[error("{op}: wants a contiguous tensor; call contiguous() first")]
     RequiresContiguous { op: &'static str },
 
+    /// What the `safetensors` crate refused.
+    #[error(transparent)]
+    SafeTensor(#[from] ::safetensors::SafeTensorError),
+
+    /// A safetensors dtype that no tensor can hold.
+    #[error("safetensors: dtype {0} cannot be read")]
+    UnsupportedSafeTensorDtype(::safetensors::Dtype),
+
     /// An I/O error.
     #[error(transparent)]
     Io(#[from] std::io::Error),
@@ -402,6 +410,7 @@ from_leaf!(
     tallow_simd::LevelError,
     tallow_gemm::MatError,
     tallow_quant::QuantError,
+    tallow_formats::Error,
 );
 
 /// Returns an [`Error::Msg`] made with `format!`.

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use tallow_formats::gguf::{Metadata, Strings};
 
 use super::Tokenizer;
-use super::vocabulary::{Roles, TokenKind, Vocabulary};
 use crate::error::Result;
+use tallow::quantized::tokenizer::{Roles, TokenKind, Vocabulary};
 
 impl Tokenizer {
     /// Builds the tokenizer that a GGUF file carries.

@@ -7,9 +7,9 @@ use std::sync::OnceLock;
 use serde_json::Value;
 
 use super::pieces::{PieceEncoding, Pieces};
-use super::vocabulary::{Roles, TokenKind};
 use super::{EncodeOptions, Encoder, Tokenizer};
 use crate::error::{Error, Result};
+use tallow::quantized::tokenizer::{Roles, TokenKind};
 
 /// A `tokenizer.json` as it stands.
 #[derive(Debug)]

@@ -1,20 +1,17 @@
 //! Text to ids and back, from a GGUF file's metadata or a `tokenizer.json` beside safetensors.
 //!
 //! Encoding: special tokens are cut out (`special.rs`), ordinary text goes to the vocabulary's
-//! own encoder: byte-level pairs (`byte_level.rs`), SentencePiece pairs by score
+//! own encoder: byte-level pairs (`tallow`'s `byte_level`), SentencePiece pairs by score
 //! (`sentence_piece.rs`), or whatever a `tokenizer.json` describes (`json.rs`). Decoding is one
 //! table of bytes for all (`pieces.rs`), so that a stream (`stream.rs`) can show every complete
 //! character as soon as it is there.
 
-mod byte_level;
 mod gguf;
 mod json;
 mod pieces;
-mod pretokenizers;
 mod sentence_piece;
 mod special;
 mod stream;
-mod vocabulary;
 
 pub use stream::TokenStream;
 
@@ -22,8 +19,8 @@ use self::json::JsonEncoder;
 use self::pieces::{PieceEncoding, Pieces};
 use self::sentence_piece::SentencePiece;
 use self::special::{Fragment, SpecialTokens};
-use self::vocabulary::{Roles, TokenKind, Vocabulary};
 use crate::error::{Error, Result};
+use tallow::quantized::tokenizer::{Roles, TokenKind, Vocabulary, byte_level};
 
 /// Texts of tokens that end a turn in some family of models. A file often names only one of its
 /// end tokens, so the others are found by what they are called.
@@ -116,8 +113,8 @@ impl Tokenizer {
         let special = SpecialTokens::new(&pieces)?;
         let (encoder, add_bos, strip_space) = match encoding {
             PieceEncoding::ByteLevel => {
-                let add_bos = byte_level::rule(vocabulary)?.add_bos;
-                let model = Box::new(byte_level::build(vocabulary)?);
+                let add_bos = byte_level::adds_bos(vocabulary)?;
+                let model = Box::new(byte_level::tokenizer(vocabulary)?);
                 (Encoder::ByteLevel { model, special }, add_bos, false)
             }
             PieceEncoding::SentencePiece => {

@@ -7,7 +7,7 @@ use std::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-use super::vocabulary::TokenKind;
+use tallow::quantized::tokenizer::{TokenKind, byte_level};
 
 /// How a token's text stands for bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,7 +101,7 @@ impl Pieces {
             (TokenKind::UserDefined, PieceEncoding::ByteLevel) => {
                 out.extend_from_slice(text.as_bytes());
             }
-            (_, PieceEncoding::ByteLevel) => super::byte_level::append_bytes(text, out),
+            (_, PieceEncoding::ByteLevel) => byte_level::append_bytes(text, out),
             (TokenKind::Byte, PieceEncoding::SentencePiece) => match byte_of(text) {
                 Some(byte) => out.push(byte),
                 None => out.extend_from_slice(text.as_bytes()),

@@ -15,7 +15,7 @@ use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap};
 
 use super::pieces::{Pieces, byte_of};
-use super::vocabulary::{TokenKind, Vocabulary};
+use tallow::quantized::tokenizer::{TokenKind, Vocabulary};
 
 /// Encodes ordinary text.
 #[derive(Debug)]
@@ -239,7 +239,7 @@ mod tests {
             scores: tokens.iter().map(|token| token.1).collect(),
             kinds: tokens.iter().map(|token| token.2).collect(),
             add_space_prefix: Some(false),
-            roles: super::super::vocabulary::Roles {
+            roles: tallow::quantized::tokenizer::Roles {
                 unknown: Some(0),
                 ..Default::default()
             },

@@ -7,8 +7,8 @@
 use aho_corasick::{AhoCorasick, MatchKind};
 
 use super::pieces::Pieces;
-use super::vocabulary::TokenKind;
 use crate::error::{Error, Result};
+use tallow::quantized::tokenizer::TokenKind;
 
 /// A run of a prompt.
 #[derive(Debug, PartialEq, Eq)]

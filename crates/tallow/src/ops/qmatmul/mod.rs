@@ -3,28 +3,37 @@
 //! x `[…, k]`, W `[n, k]` as GGUF blocks (or plain f32, f16, bf16), out `[…, n]`, f32. The weights
 //! stay as their file has them, over its mapping, or interleaved for speed
 //! ([`QMatMul`](crate::quantized::QMatMul)); x is rounded to 8 bits a value with a scale for each
-//! group where W is quantized. The kernels are in `tallow-quant`.
+//! group where W is quantized. `experts.rs` has the products with one of several matrices for each
+//! row of x. The kernels are in `tallow-quant`.
 
 mod cases;
+mod experts;
 
 use super::{Family, OpInfo};
 use crate::cpu::{CpuView, copy, recycle};
 use crate::op::{Gradients, Op, apply};
-use crate::quantized::QMatMul;
+use crate::quantized::QTensor;
 use crate::{CpuStorage, DType, Error, Result, Shape, Tensor, bail};
+pub(crate) use experts::qmatmul_of_experts;
 use smallvec::smallvec;
 
 /// The family's entry in [`ALL`](super::ALL).
 pub(super) const FAMILY: Family = Family {
     name: "qmatmul",
-    ops: &[OpInfo {
-        name: "qmatmul",
-        dtypes: &[DType::F32],
-    }],
+    ops: &[
+        OpInfo {
+            name: "qmatmul",
+            dtypes: &[DType::F32],
+        },
+        OpInfo {
+            name: "indexed_moe_forward",
+            dtypes: &[DType::F32],
+        },
+    ],
     cases: cases::cases,
 };
 
-struct QuantizedMatMul(QMatMul);
+struct QuantizedMatMul(QTensor);
 
 impl Op for QuantizedMatMul {
     fn name(&self) -> &'static str {
@@ -32,7 +41,7 @@ impl Op for QuantizedMatMul {
     }
 
     fn infer(&self, inputs: &[&Tensor]) -> Result<(Shape, DType)> {
-        let (x, [rows, columns]) = (inputs[0], self.0.dims());
+        let (x, (rows, columns)) = (inputs[0], self.0.shape().dims2()?);
         if x.dtype() != DType::F32 {
             return Err(Error::UnsupportedDTypeForOp(x.dtype(), "qmatmul"));
         }
@@ -47,27 +56,43 @@ impl Op for QuantizedMatMul {
     }
 
     fn cpu(&self, inputs: &[CpuView<'_>], out: &mut CpuStorage) -> Result<()> {
-        let (x, out) = (inputs[0].typed::<f32>()?, out.as_mut_slice::<f32>()?);
-        if let Some(x) = x.contiguous() {
-            return self.0.multiply(x, out);
-        }
-        let mut packed = recycle::take(x.count());
-        copy::copy(x, &mut packed);
-        let done = self.0.multiply(&packed, out);
-        recycle::give(packed);
-        done
+        let out = out.as_mut_slice::<f32>()?;
+        with_rows(inputs[0], |x| multiply(&self.0, x, out))
     }
 
     fn gradient(&self, inputs: &[&Tensor], _: &Tensor, upstream: &Tensor) -> Result<Gradients> {
-        let weight = self.0.weight().dequantize(inputs[0].device())?;
-        let [rows, columns] = self.0.dims();
-        let upstream_rows = upstream.reshape(((), rows))?;
-        let gradient = upstream_rows.matmul(&weight.reshape((rows, columns))?)?;
+        let weight = self.0.dequantize(inputs[0].device())?;
+        let upstream_rows = upstream.reshape(((), weight.dims2()?.0))?;
+        let gradient = upstream_rows.matmul(&weight)?;
         Ok(smallvec![Some(gradient.reshape(inputs[0].shape())?)])
     }
 }
 
+/// Calls `f` with the row-major elements of a view.
+fn with_rows<R>(view: CpuView<'_>, f: impl FnOnce(&[f32]) -> Result<R>) -> Result<R> {
+    let view = view.typed::<f32>()?;
+    if let Some(rows) = view.contiguous() {
+        return f(rows);
+    }
+    let mut packed = recycle::take(view.count());
+    copy::copy(view, &mut packed);
+    let done = f(&packed);
+    recycle::give(packed);
+    done
+}
+
+/// `out[m, n] = x[m, k] · Wᵀ`
+fn multiply(weight: &QTensor, x: &[f32], out: &mut [f32]) -> Result<()> {
+    let (n, k) = weight.shape().dims2()?;
+    let m = x.len().checked_div(k).unwrap_or(out.len() / n.max(1));
+    match weight.repacked() {
+        Some(repacked) => repacked.matmul(x, m, out)?,
+        None => tallow_quant::matmul(weight.dtype(), weight.blocks(), n, k, x, m, out)?,
+    }
+    Ok(())
+}
+
 /// `x · Wᵀ`: x `[…, k]` of f32 and W `[n, k]` give `[…, n]`.
-pub(crate) fn qmatmul(weight: &QMatMul, x: &Tensor) -> Result<Tensor> {
-    apply(QuantizedMatMul(weight.clone()), &[x])
+pub(crate) fn qmatmul(weight: &QTensor, x: &Tensor) -> Result<Tensor> {
+    apply(QuantizedMatMul(weight.share()), &[x])
 }

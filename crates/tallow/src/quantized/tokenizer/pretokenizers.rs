@@ -8,15 +8,15 @@
 
 /// A way to cut text, shared by all vocabularies that name it.
 #[derive(Debug)]
-pub(crate) struct PreTokenizer {
+pub(super) struct PreTokenizer {
     /// Names under `tokenizer.ggml.pre`.
-    pub(crate) names: &'static [&'static str],
+    pub(super) names: &'static [&'static str],
     /// Regular expressions, applied one after the other.
-    pub(crate) patterns: &'static [&'static str],
+    pub(super) patterns: &'static [&'static str],
     /// Whether a whole word that is a token stays whole, whatever the merges say.
-    pub(crate) ignore_merges: bool,
+    pub(super) ignore_merges: bool,
     /// Whether text starts with BOS when the file has no `add_bos_token`.
-    pub(crate) add_bos: bool,
+    pub(super) add_bos: bool,
 }
 
 /// GPT-2's words: contractions, letters, digits, symbols (each with the space before it), spaces.
@@ -52,7 +52,7 @@ const DEEPSEEK3: &str = concat!(
 );
 
 /// Every rule. To add one, add an entry here.
-pub(crate) const ALL: &[PreTokenizer] = &[
+pub(super) const ALL: &[PreTokenizer] = &[
     PreTokenizer {
         names: &[
             "gpt-2",
@@ -164,12 +164,12 @@ pub(crate) const ALL: &[PreTokenizer] = &[
 ];
 
 /// The rule of that name.
-pub(crate) fn find(name: &str) -> Option<&'static PreTokenizer> {
+pub(super) fn find(name: &str) -> Option<&'static PreTokenizer> {
     ALL.iter().find(|rule| rule.names.contains(&name))
 }
 
 /// All known names, for an error text.
-pub(crate) fn known_names() -> String {
+pub(super) fn known_names() -> String {
     let names: Vec<&str> = ALL.iter().flat_map(|rule| rule.names).copied().collect();
     names.join(", ")
 }

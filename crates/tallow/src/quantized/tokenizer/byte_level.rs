@@ -14,7 +14,7 @@ use tokenizers::tokenizer::SplitDelimiterBehavior;
 
 use super::pretokenizers::{self, PreTokenizer};
 use super::vocabulary::Vocabulary;
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 
 /// Whether the byte stands for itself in GPT-2's table.
 fn is_printable(byte: u8) -> bool {
@@ -35,7 +35,7 @@ fn byte_of(character: char) -> Option<u8> {
 
 /// Appends the bytes of a token. A character that is not in the table (a token that a file adds
 /// as plain text) stands for its own UTF-8.
-pub(crate) fn append_bytes(token: &str, out: &mut Vec<u8>) {
+pub fn append_bytes(token: &str, out: &mut Vec<u8>) {
     for character in token.chars() {
         match byte_of(character) {
             Some(byte) => out.push(byte),
@@ -48,18 +48,30 @@ pub(crate) fn append_bytes(token: &str, out: &mut Vec<u8>) {
 }
 
 /// The rule that a vocabulary names; older files name none.
-pub(crate) fn rule(vocabulary: &Vocabulary<'_>) -> Result<&'static PreTokenizer> {
+fn rule(vocabulary: &Vocabulary<'_>) -> Result<&'static PreTokenizer> {
     let name = vocabulary.pre.unwrap_or("default");
     pretokenizers::find(name).ok_or_else(|| {
-        Error::Tokenizer(format!(
-            "unknown pre-tokenizer {name:?}; known: {}",
+        Error::Msg(format!(
+            "tokenizer: unknown pre-tokenizer {name:?}; known: {}",
             pretokenizers::known_names()
         ))
     })
 }
 
-/// Builds the encoder of ordinary text (special tokens are cut out before).
-pub(crate) fn build(vocabulary: &Vocabulary<'_>) -> Result<tokenizers::Tokenizer> {
+/// Whether text starts with BOS in vocabularies of this rule, where the file does not say.
+///
+/// # Errors
+/// An unknown rule.
+pub fn adds_bos(vocabulary: &Vocabulary<'_>) -> Result<bool> {
+    Ok(rule(vocabulary)?.add_bos)
+}
+
+/// Builds the encoder of ordinary text; special tokens are for the caller to cut out before, or to
+/// add to it.
+///
+/// # Errors
+/// An unknown rule, merges that are not two tokens of the vocabulary.
+pub fn tokenizer(vocabulary: &Vocabulary<'_>) -> Result<tokenizers::Tokenizer> {
     let rule = rule(vocabulary)?;
     let mut ids = AHashMap::with_capacity(vocabulary.tokens.len());
     for (id, token) in vocabulary.tokens.iter().enumerate() {
@@ -68,8 +80,8 @@ pub(crate) fn build(vocabulary: &Vocabulary<'_>) -> Result<tokenizers::Tokenizer
     let mut merges = Vec::with_capacity(vocabulary.merges.len());
     for merge in &vocabulary.merges {
         let (left, right) = merge.split_once(' ').ok_or_else(|| {
-            Error::Tokenizer(format!(
-                "merge {merge:?} is not two tokens with a space between"
+            Error::Msg(format!(
+                "tokenizer: merge {merge:?} is not two tokens with a space between"
             ))
         })?;
         merges.push((left.to_string(), right.to_string()));
@@ -78,7 +90,7 @@ pub(crate) fn build(vocabulary: &Vocabulary<'_>) -> Result<tokenizers::Tokenizer
         .vocab_and_merges(ids, merges)
         .ignore_merges(rule.ignore_merges)
         .build()
-        .map_err(|error| Error::Tokenizer(format!("bad merges: {error}")))?;
+        .map_err(|error| Error::Msg(format!("tokenizer: bad merges: {error}")))?;
     let mut tokenizer = tokenizers::Tokenizer::new(model);
     tokenizer.with_pre_tokenizer(Some(pre_tokenizer(rule)?));
     Ok(tokenizer)
@@ -89,7 +101,7 @@ fn pre_tokenizer(rule: &PreTokenizer) -> Result<PreTokenizerWrapper> {
     for pattern in rule.patterns {
         let pattern = SplitPattern::Regex((*pattern).to_string());
         let split = Split::new(pattern, SplitDelimiterBehavior::Isolated, false)
-            .map_err(|error| Error::Tokenizer(format!("{}: {error}", rule.names[0])))?;
+            .map_err(|error| Error::Msg(format!("tokenizer: {}: {error}", rule.names[0])))?;
         steps.push(PreTokenizerWrapper::Split(split));
     }
     steps.push(PreTokenizerWrapper::ByteLevel(ByteLevel::new(

@@ -1,0 +1,139 @@
+//! Products with matrices of blocks.
+
+use std::sync::Arc;
+
+use super::QTensor;
+use crate::{DType, Result, Tensor};
+
+/// Multiplies by a matrix `[n, k]` of blocks, or by a plain one. Clones share it.
+#[derive(Clone, Debug)]
+pub enum QMatMul {
+    /// Blocks.
+    QTensor(Arc<QTensor>),
+    /// A plain matrix.
+    Tensor(Tensor),
+    /// A plain matrix of f16: activations are cast to it, and results back.
+    TensorF16(Tensor),
+}
+
+impl QMatMul {
+    /// Takes a matrix `[n, k]`, or several stacked `[…, n, k]`; interleaves the rows of a single
+    /// one where that pays.
+    pub fn from_arc(qtensor: Arc<QTensor>) -> Result<Self> {
+        qtensor.repacked();
+        Ok(Self::QTensor(qtensor))
+    }
+
+    /// Takes a matrix `[n, k]`.
+    ///
+    /// ```
+    /// use tallow::{Device, Tensor, quantized::{GgmlDType, QMatMul, QTensor}};
+    /// let weight = Tensor::from_vec(vec![0.5f32; 64], (2, 32), &Device::Cpu)?;
+    /// let matmul = QMatMul::from_qtensor(QTensor::quantize(&weight, GgmlDType::F16)?)?;
+    /// let x = Tensor::from_vec(vec![1f32; 32], (1, 32), &Device::Cpu)?;
+    /// assert_eq!(matmul.forward(&x)?.to_vec2::<f32>()?, [[16., 16.]]);
+    /// # Ok::<(), tallow::Error>(())
+    /// ```
+    pub fn from_qtensor(qtensor: QTensor) -> Result<Self> {
+        Self::from_arc(Arc::new(qtensor))
+    }
+
+    /// `x · Wᵀ`: x `[…, k]` gives `[…, n]`. With blocks, x is f32.
+    pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        match self {
+            Self::QTensor(weight) => crate::ops::qmatmul(weight, x),
+            Self::Tensor(weight) => plain(x, weight),
+            Self::TensorF16(weight) => plain(&x.to_dtype(DType::F16)?, weight)?.to_dtype(x.dtype()),
+        }
+    }
+
+    /// The matrix as an f16 tensor.
+    pub fn dequantize_f16(&self) -> Result<Tensor> {
+        match self {
+            Self::QTensor(weight) => weight.dequantize_f16(&weight.device()),
+            Self::Tensor(weight) | Self::TensorF16(weight) => weight.to_dtype(DType::F16),
+        }
+    }
+
+    /// `x · Wᵀ` with x and W rounded to f16 and results of x's dtype.
+    pub fn forward_via_f16(&self, x: &Tensor) -> Result<Tensor> {
+        let weight = self.dequantize_f16()?;
+        plain(&x.to_dtype(DType::F16)?, &weight)?.to_dtype(x.dtype())
+    }
+
+    /// The rows that ids name; see [`QTensor::embedding`].
+    pub fn embedding(&self, ids: &Tensor) -> Result<Tensor> {
+        match self {
+            Self::QTensor(weight) => weight.embedding(ids),
+            Self::Tensor(weight) | Self::TensorF16(weight) => {
+                let columns = weight.dims2()?.1;
+                let rows = weight.index_select(&ids.flatten_all()?, 0)?;
+                rows.reshape([ids.dims(), &[columns]].concat())
+            }
+        }
+    }
+
+    /// Products with the experts of a mixture: see [`QTensor::indexed_moe_forward`]. Errors if the
+    /// matrices are plain ones.
+    pub fn indexed_moe_forward(&self, x: &Tensor, ids: &Tensor) -> Result<Tensor> {
+        match self {
+            Self::QTensor(weight) => weight.indexed_moe_forward(x, ids),
+            Self::Tensor(_) | Self::TensorF16(_) => {
+                crate::bail!("indexed_moe_forward: plain matrices; wants blocks")
+            }
+        }
+    }
+}
+
+/// `x · Wᵀ` of plain tensors.
+fn plain(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
+    let transposed = weight.t()?;
+    match x.rank() {
+        1 => x.unsqueeze(0)?.broadcast_matmul(&transposed)?.squeeze(0),
+        _ => x.broadcast_matmul(&transposed),
+    }
+}
+
+impl QTensor {
+    /// Products with the experts of a mixture.
+    ///
+    /// Matrices `[experts, n, k]`, x `[tokens, 1, k]` (one input for all slots of a token) or
+    /// `[tokens, slots, k]` of f32, and ids `[tokens, slots]` give `[tokens, slots, n]`: slot `s`
+    /// of token `t` is `x[t, s] · W[ids[t, s]]ᵀ`.
+    ///
+    /// # Errors
+    /// Shapes that do not fit, an id that is no expert.
+    ///
+    /// ```
+    /// use tallow::{Device, Tensor, quantized::{GgmlDType, QTensor}};
+    /// let cpu = &Device::Cpu;
+    /// let experts = Tensor::arange(0f32, 4f32, cpu)?.reshape((4, 1, 1))?;
+    /// let experts = QTensor::quantize(&experts.broadcast_as((4, 2, 32))?, GgmlDType::F16)?;
+    /// let x = Tensor::from_vec(vec![1f32; 32], (1, 1, 32), cpu)?;
+    /// let y = experts.indexed_moe_forward(&x, &Tensor::new(&[[3u32, 1]], cpu)?)?;
+    /// assert_eq!(y.to_vec3::<f32>()?, [[[96., 96.], [32., 32.]]]);
+    /// # Ok::<(), tallow::Error>(())
+    /// ```
+    pub fn indexed_moe_forward(&self, x: &Tensor, ids: &Tensor) -> Result<Tensor> {
+        crate::ops::qmatmul_of_experts(self, x, ids)
+    }
+
+    /// As [`indexed_moe_forward`](Self::indexed_moe_forward); `None` where the matrices are not
+    /// stacked, or on another device.
+    pub fn indexed_gemv(&self, x: &Tensor, ids: &Tensor) -> Result<Option<Tensor>> {
+        match self.rank() {
+            3 => self.indexed_moe_forward(x, ids).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Products of one x with several matrices (query, key and value, for instance): x `[…, k]`
+    /// and matrices `[n_i, k]` give `[…, n_i]`. `None` if one of them is no matrix.
+    pub fn gemv_fused_shared_lhs(weights: &[&Self], x: &Tensor) -> Result<Option<Vec<Tensor>>> {
+        if weights.iter().any(|weight| weight.rank() != 2) {
+            return Ok(None);
+        }
+        let products = weights.iter().map(|weight| crate::ops::qmatmul(weight, x));
+        products.collect::<Result<_>>().map(Some)
+    }
+}
