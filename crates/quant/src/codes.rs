@@ -6,6 +6,7 @@
 
 use crate::dot::RowLanes;
 use crate::formats::Block;
+use crate::repack::packed::{Packed, PackedRows};
 
 /// Weights in an octet.
 pub(crate) const OCTET: usize = 256;
@@ -53,6 +54,8 @@ pub(crate) trait Codes: Block {
     const BITS: u32;
     /// How scales are kept; `None` where weights of this format are not worth a repack.
     const SCALES: Option<Scales>;
+    /// The interleaved form; `None` where `SCALES` is, so that its kernels are not even compiled.
+    const PACKED: Option<&'static dyn PackedRows> = Some(&Packed::<Self>::NEW);
 
     /// The 32 codes of chunk `chunk` of the octet that starts with `blocks`.
     fn chunk<L: RowLanes>(lanes: L, blocks: &[Self], chunk: usize) -> L::Bytes;

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use crate::codes::Codes;
 use crate::dot::{Target, run_row};
-use crate::repack::packed::{self, PackedRows};
+use crate::repack::packed::PackedRows;
 use crate::row::{RowDots, RowWork};
 
 /// What can be done with weights of one format. Lengths are the caller's to check.
@@ -86,6 +86,6 @@ impl<B: Codes> Format for BlockFormat<B> {
     }
 
     fn packed(&self) -> Option<&dyn PackedRows> {
-        const { B::SCALES.is_some() }.then_some(const { &packed::Packed::<B>::NEW })
+        B::PACKED
     }
 }

@@ -42,117 +42,38 @@ fn packing_gives_the_bytes_of_the_reference() {
 
 #[test]
 fn unpacking_gives_the_values_of_the_reference() {
+    macro_rules! case {
+        ($variant:ident, $name:literal) => {
+            (
+                GgmlDType::$variant,
+                golden!("blocks_", $name, ".bin"),
+                golden!("unpack_", $name, ".f32"),
+            )
+        };
+    }
     let cases = [
-        (
-            GgmlDType::Q4_0,
-            golden!("blocks_Q4_0.bin"),
-            golden!("unpack_Q4_0.f32"),
-        ),
-        (
-            GgmlDType::Q4_1,
-            golden!("blocks_Q4_1.bin"),
-            golden!("unpack_Q4_1.f32"),
-        ),
-        (
-            GgmlDType::Q5_0,
-            golden!("blocks_Q5_0.bin"),
-            golden!("unpack_Q5_0.f32"),
-        ),
-        (
-            GgmlDType::Q5_1,
-            golden!("blocks_Q5_1.bin"),
-            golden!("unpack_Q5_1.f32"),
-        ),
-        (
-            GgmlDType::Q8_0,
-            golden!("blocks_Q8_0.bin"),
-            golden!("unpack_Q8_0.f32"),
-        ),
-        (
-            GgmlDType::Q2K,
-            golden!("blocks_Q2_K.bin"),
-            golden!("unpack_Q2_K.f32"),
-        ),
-        (
-            GgmlDType::Q3K,
-            golden!("blocks_Q3_K.bin"),
-            golden!("unpack_Q3_K.f32"),
-        ),
-        (
-            GgmlDType::Q4K,
-            golden!("blocks_Q4_K.bin"),
-            golden!("unpack_Q4_K.f32"),
-        ),
-        (
-            GgmlDType::Q5K,
-            golden!("blocks_Q5_K.bin"),
-            golden!("unpack_Q5_K.f32"),
-        ),
-        (
-            GgmlDType::Q6K,
-            golden!("blocks_Q6_K.bin"),
-            golden!("unpack_Q6_K.f32"),
-        ),
-        (
-            GgmlDType::IQ4NL,
-            golden!("blocks_IQ4_NL.bin"),
-            golden!("unpack_IQ4_NL.f32"),
-        ),
-        (
-            GgmlDType::IQ4XS,
-            golden!("blocks_IQ4_XS.bin"),
-            golden!("unpack_IQ4_XS.f32"),
-        ),
-        (
-            GgmlDType::MXFP4,
-            golden!("blocks_MXFP4.bin"),
-            golden!("unpack_MXFP4.f32"),
-        ),
-        (
-            GgmlDType::TQ1_0,
-            golden!("blocks_TQ1_0.bin"),
-            golden!("unpack_TQ1_0.f32"),
-        ),
-        (
-            GgmlDType::TQ2_0,
-            golden!("blocks_TQ2_0.bin"),
-            golden!("unpack_TQ2_0.f32"),
-        ),
-        (
-            GgmlDType::IQ2XXS,
-            golden!("blocks_IQ2_XXS.bin"),
-            golden!("unpack_IQ2_XXS.f32"),
-        ),
-        (
-            GgmlDType::IQ2XS,
-            golden!("blocks_IQ2_XS.bin"),
-            golden!("unpack_IQ2_XS.f32"),
-        ),
-        (
-            GgmlDType::IQ2S,
-            golden!("blocks_IQ2_S.bin"),
-            golden!("unpack_IQ2_S.f32"),
-        ),
-        (
-            GgmlDType::IQ3XXS,
-            golden!("blocks_IQ3_XXS.bin"),
-            golden!("unpack_IQ3_XXS.f32"),
-        ),
-        (
-            GgmlDType::IQ3S,
-            golden!("blocks_IQ3_S.bin"),
-            golden!("unpack_IQ3_S.f32"),
-        ),
-        (
-            GgmlDType::IQ1S,
-            golden!("blocks_IQ1_S.bin"),
-            golden!("unpack_IQ1_S.f32"),
-        ),
-        (
-            GgmlDType::IQ1M,
-            golden!("blocks_IQ1_M.bin"),
-            golden!("unpack_IQ1_M.f32"),
-        ),
+        case!(Q4_0, "Q4_0"),
+        case!(Q4_1, "Q4_1"),
+        case!(Q5_0, "Q5_0"),
+        case!(Q5_1, "Q5_1"),
+        case!(Q8_0, "Q8_0"),
+        case!(Q2K, "Q2_K"),
+        case!(Q3K, "Q3_K"),
+        case!(Q4K, "Q4_K"),
+        case!(Q5K, "Q5_K"),
+        case!(Q6K, "Q6_K"),
+        case!(IQ4NL, "IQ4_NL"),
+        case!(IQ4XS, "IQ4_XS"),
+        case!(MXFP4, "MXFP4"),
+        case!(TQ1_0, "TQ1_0"),
+        case!(TQ2_0, "TQ2_0"),
+        case!(IQ2XXS, "IQ2_XXS"),
+        case!(IQ2XS, "IQ2_XS"),
+        case!(IQ2S, "IQ2_S"),
+        case!(IQ3XXS, "IQ3_XXS"),
+        case!(IQ3S, "IQ3_S"),
+        case!(IQ1S, "IQ1_S"),
+        case!(IQ1M, "IQ1_M"),
     ];
     for (dtype, blocks, expected) in cases {
         let expected = floats(expected);

@@ -168,6 +168,12 @@ impl RowLanes for Avx2 {
     }
 
     #[inline(always)]
+    fn look_up(self, table: &[u8; 16], bytes: &[u8; 16]) -> __m256i {
+        let table = avx2!(_mm256_broadcastsi128_si256(load16(table)));
+        avx2!(_mm256_shuffle_epi8(table, self.nibbles(bytes)))
+    }
+
+    #[inline(always)]
     fn wide(self, codes: &[i8; 32]) -> __m256i {
         load32_signed(codes)
     }

@@ -96,6 +96,11 @@ impl RowLanes for Avx512 {
     }
 
     #[inline(always)]
+    fn look_up(self, table: &[u8; 16], bytes: &[u8; 16]) -> __m256i {
+        self.base().look_up(table, bytes)
+    }
+
+    #[inline(always)]
     fn wide(self, codes: &[i8; 32]) -> __m256i {
         let flip = avx512!(_mm256_set1_epi8(-128));
         avx512!(_mm256_xor_si256(load32_signed(codes), flip))

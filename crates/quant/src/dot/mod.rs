@@ -38,6 +38,8 @@ pub(crate) trait RowLanes: Copy + Send + Sync {
     fn store(self, bytes: Self::Bytes) -> [u8; 32];
     /// 16 low nibbles, then the 16 high ones.
     fn nibbles(self, bytes: &[u8; 16]) -> Self::Bytes;
+    /// `table[nibble]` of 16 low nibbles, then of the 16 high ones.
+    fn look_up(self, table: &[u8; 16], bytes: &[u8; 16]) -> Self::Bytes;
     /// Wide codes of 32 signed ones.
     fn wide(self, codes: &[i8; 32]) -> Self::Bytes;
     /// `bytes >> shift & mask` in each byte; `shift` is a constant.

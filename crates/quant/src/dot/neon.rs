@@ -176,6 +176,16 @@ impl<const DOT: bool> RowLanes for Neon<DOT> {
     }
 
     #[inline(always)]
+    fn look_up(self, table: &[u8; 16], bytes: &[u8; 16]) -> Bytes {
+        let table = load16(table);
+        let [low, high] = self.nibbles(bytes);
+        [
+            neon!(vqtbl1q_u8(table, low)),
+            neon!(vqtbl1q_u8(table, high)),
+        ]
+    }
+
+    #[inline(always)]
     fn wide(self, codes: &[i8; 32]) -> Bytes {
         // SAFETY: the array has as many bytes as the pair.
         unsafe { codes.as_ptr().cast::<Bytes>().read_unaligned() }

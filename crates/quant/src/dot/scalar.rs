@@ -72,6 +72,10 @@ impl RowLanes for Scalar {
         })
     }
 
+    fn look_up(self, table: &[u8; 16], bytes: &[u8; 16]) -> [u8; 32] {
+        self.nibbles(bytes).map(|nibble| table[usize::from(nibble)])
+    }
+
     fn wide(self, codes: &[i8; 32]) -> [u8; 32] {
         codes.map(|code| code as u8)
     }

@@ -8,6 +8,7 @@
 use super::Block;
 use crate::codes::{Affine, CHUNK, Codes, OCTET, RawScales, Scales};
 use crate::dot::RowLanes;
+use crate::repack::packed::PackedRows;
 
 /// A block of signed codes: a weight is `scale · code`.
 pub(crate) trait SignedCodes: Block {
@@ -21,6 +22,34 @@ pub(crate) trait SignedCodes: Block {
 
     /// The scale of each group; those that the block does not have are 0.
     fn scales(&self) -> [f32; 16];
+
+    /// The codes as kernels take them. A format with a table of 16 looks all 32 up at once.
+    #[inline(always)]
+    fn vector<L: RowLanes>(&self, lanes: L, chunk: usize) -> L::Bytes {
+        let codes = self.codes(chunk);
+        match Self::PEAK < WIDE_PEAK {
+            true => lanes.load(&codes.map(|code| (code as u8).wrapping_add(Self::PEAK))),
+            false => lanes.wide(&codes),
+        }
+    }
+}
+
+/// Codes of a lower peak are below 64 once the peak is added, and need not be wide: that loses
+/// fewer bits where the instruction set adds 128 to wide ones.
+const WIDE_PEAK: u8 = 32;
+
+/// [`SignedCodes::vector`] of 32 nibbles that are indexes of a table.
+#[inline(always)]
+pub(super) fn look_up<B: SignedCodes, L: RowLanes>(
+    lanes: L,
+    table: &[i8; 16],
+    nibbles: &[u8; 16],
+) -> L::Bytes {
+    let stored = |code: i8| match B::PEAK < WIDE_PEAK {
+        true => (code as u8).wrapping_add(B::PEAK),
+        false => code as u8 ^ L::WIDE_ZERO,
+    };
+    lanes.look_up(&table.map(stored), nibbles)
 }
 
 /// What `Block::unpack` is for these formats.
@@ -36,19 +65,15 @@ pub(super) fn unpack<B: SignedCodes>(block: &B, out: &mut [f32]) {
 
 impl<B: SignedCodes> Codes for B {
     const GROUP: usize = <B as SignedCodes>::GROUP;
-    // Codes that are below 64 once the peak is added need not be wide, and lose fewer bits.
-    const BITS: u32 = if B::PEAK < 32 { 6 } else { 8 };
+    const BITS: u32 = if B::PEAK < WIDE_PEAK { 6 } else { 8 };
     const SCALES: Option<Scales> = None;
+    const PACKED: Option<&'static dyn PackedRows> = None;
 
     #[inline(always)]
     fn chunk<L: RowLanes>(lanes: L, blocks: &[Self], chunk: usize) -> L::Bytes {
-        let codes = match B::LEN {
-            OCTET => blocks[0].codes(chunk),
-            _ => blocks[chunk].codes(0),
-        };
-        match B::PEAK < 32 {
-            true => lanes.load(&codes.map(|code| (code as u8).wrapping_add(B::PEAK))),
-            false => lanes.wide(&codes),
+        match B::LEN {
+            OCTET => blocks[0].vector(lanes, chunk),
+            _ => blocks[chunk].vector(lanes, 0),
         }
     }
 
@@ -58,7 +83,11 @@ impl<B: SignedCodes> Codes for B {
             OCTET => blocks[0].scales(),
             _ => std::array::from_fn(|at| blocks.get(at).map_or(0.0, |block| block.scales()[0])),
         };
-        let zero = if B::PEAK < 32 { B::PEAK } else { L::WIDE_ZERO };
+        let zero = if B::PEAK < WIDE_PEAK {
+            B::PEAK
+        } else {
+            L::WIDE_ZERO
+        };
         let zero = lanes.splat(-f32::from(zero));
         let (eights, _) = scales.as_chunks::<8>();
         let scale = [lanes.floats(&eights[0]), lanes.floats(&eights[1])];

@@ -4,8 +4,8 @@
 //! byte   0 … 31   32 … 47   48  …  55
 //!        └─qs─┘   └─qh──┘   └─scales─┘
 //! qs      a byte for 8 weights: bits 0-7 of the row of the codebook
-//! qh      a nibble for 8 weights, low nibble first: bits 8-10 of the row, and the sign of the shift
-//!         (bit 3, 1 for minus)
+//! qh      a nibble for 8 weights, low nibble first: bits 8-10 of the row, and the sign of the
+//!         shift (bit 3, 1 for minus)
 //! scales  four times 16 bits: 3 bits for each of four groups, from bit 0; the highest 4 bits of
 //!         all are the f16 unit of the scales, d, lowest nibble first
 //! weight = d · (2 · scale + 1) · (codebook value ± 1/8)

@@ -5,8 +5,8 @@
 //!        └─d─┘   └─qs─┘   └─qh──┘
 //! d   f16 unit of the scales
 //! qs  a byte for 8 weights: bits 0-7 of the row of the codebook
-//! qh  16 bits for each group: bits 8-10 of its four rows (3 bits each, from bit 0), the scale (bits
-//!     12-14), and the sign of the shift (bit 15, 1 for minus)
+//! qh  16 bits for each group: bits 8-10 of its four rows (3 bits each, from bit 0), the scale
+//!     (bits 12-14), and the sign of the shift (bit 15, 1 for minus)
 //! weight = d · (2 · scale + 1) · (codebook value ± 1/8)
 //! ```
 //!

@@ -5,8 +5,8 @@
 //!        └─d─┘   └─qs─┘   └─scales─┘
 //! d       f16 unit of the scales
 //! qs      a byte for 4 weights: the row of the codebook
-//! scales  32 bits for each group: seven signs for each 8 weights (bits 0-6, 7-13, 14-20, 21-27) and
-//!         the scale (bits 28-31)
+//! scales  32 bits for each group: seven signs for each 8 weights (bits 0-6, 7-13, 14-20, 21-27)
+//!         and the scale (bits 28-31)
 //! weight = d · (scale + 0.5) / 2 · (± codebook value)
 //! ```
 //!

@@ -10,6 +10,7 @@
 
 use super::signed::{self, SignedCodes};
 use super::{Block, F16};
+use crate::dot::RowLanes;
 use bytemuck::{Pod, Zeroable};
 
 /// What the codes stand for: finer near 0, where most weights are.
@@ -44,6 +45,11 @@ impl SignedCodes for Iq4Nl {
     #[inline(always)]
     fn codes(&self, _: usize) -> [i8; 32] {
         look_up(&VALUES, &self.qs)
+    }
+
+    #[inline(always)]
+    fn vector<L: RowLanes>(&self, lanes: L, _: usize) -> L::Bytes {
+        signed::look_up::<Self, L>(lanes, &VALUES, &self.qs)
     }
 
     #[inline(always)]

@@ -1,4 +1,4 @@
-//! IQ4_XS: 256 weights in 136 bytes (4.25 bits a weight), 8 groups of 32, codes into IQ4_NL's table.
+//! IQ4_XS: 256 weights in 136 bytes (4.25 bits a weight), 8 groups of 32, IQ4_NL's table.
 //!
 //! ```text
 //! byte   0   1   2        3        4   …    7   8   …   135
@@ -13,6 +13,7 @@
 use super::iq4_nl::{VALUES, look_up};
 use super::signed::{self, SignedCodes, eight};
 use super::{Block, F16};
+use crate::dot::RowLanes;
 use bytemuck::{Pod, Zeroable};
 
 /// See the module's diagram.
@@ -32,6 +33,11 @@ impl SignedCodes for Iq4Xs {
     #[inline(always)]
     fn codes(&self, chunk: usize) -> [i8; 32] {
         look_up(&VALUES, &self.qs[chunk])
+    }
+
+    #[inline(always)]
+    fn vector<L: RowLanes>(&self, lanes: L, chunk: usize) -> L::Bytes {
+        signed::look_up::<Self, L>(lanes, &VALUES, &self.qs[chunk])
     }
 
     #[inline(always)]

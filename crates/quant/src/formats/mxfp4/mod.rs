@@ -17,6 +17,7 @@
 use super::iq4_nl::look_up;
 use super::signed::{self, SignedCodes};
 use super::{Block, peak};
+use crate::dot::RowLanes;
 use bytemuck::{Pod, Zeroable};
 
 /// Twice the values of E2M1.
@@ -45,6 +46,11 @@ impl SignedCodes for Mxfp4 {
     #[inline(always)]
     fn codes(&self, _: usize) -> [i8; 32] {
         look_up(&VALUES, &self.qs)
+    }
+
+    #[inline(always)]
+    fn vector<L: RowLanes>(&self, lanes: L, _: usize) -> L::Bytes {
+        signed::look_up::<Self, L>(lanes, &VALUES, &self.qs)
     }
 
     #[inline(always)]

@@ -3,11 +3,13 @@
 use super::Q8K;
 use crate::codes::{Affine, CHUNK, Codes, RawScales, Scales, symmetric};
 use crate::dot::RowLanes;
+use crate::repack::packed::PackedRows;
 
 impl Codes for Q8K {
     const GROUP: usize = 32;
     const BITS: u32 = 8;
     const SCALES: Option<Scales> = None;
+    const PACKED: Option<&'static dyn PackedRows> = None;
 
     #[inline(always)]
     fn chunk<L: RowLanes>(lanes: L, blocks: &[Self], chunk: usize) -> L::Bytes {

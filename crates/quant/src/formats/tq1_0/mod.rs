@@ -32,7 +32,7 @@ pub(crate) struct Tq1_0 {
 /// Digit `i` of a byte.
 fn digit(byte: u8, i: usize) -> i8 {
     let shifted = byte.wrapping_mul(POWERS[i]);
-    (u16::from(shifted) * 3 >> 8) as i8 - 1
+    ((u16::from(shifted) * 3) >> 8) as i8 - 1
 }
 
 /// The byte of five digits, or of four and a 0.
