@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use zip::{CompressionMethod, ZipArchive};
 
-use crate::error::{Error, Quoted, Result};
+use crate::error::{Error, Quoted, Result, printable};
 use crate::name_index::NameIndex;
 use crate::source::{SharedBytes, Source};
 
@@ -61,7 +61,8 @@ impl Archive {
             ));
         }
         let file = SharedBytes::new(Arc::new(source), 0..len);
-        let broken = |error: zip::result::ZipError| fail(format!("zip archive: {error}"));
+        let broken =
+            |error: zip::result::ZipError| fail(format!("zip archive: {}", printable(&error)));
         let mut zip = ZipArchive::new(Cursor::new(file.clone())).map_err(broken)?;
         let mut entries = Vec::new();
         for position in 0..zip.len() {
@@ -160,7 +161,7 @@ impl Archive {
         let mut zip = self.zip.clone();
         let mut reader = zip
             .by_index(entry.position)
-            .map_err(|error| self.problem(entry, error.to_string()))?;
+            .map_err(|error| self.problem(entry, printable(&error)))?;
         const FIRST_RESERVE: u64 = 1 << 20;
         let mut bytes = Vec::with_capacity(wanted.min(FIRST_RESERVE) as usize);
         // A byte more than declared is asked for, so that an entry that has more is noticed.
@@ -169,7 +170,7 @@ impl Archive {
             .by_ref()
             .take(wanted + more)
             .read_to_end(&mut bytes)
-            .map_err(|error| self.problem(entry, error.to_string()))?;
+            .map_err(|error| self.problem(entry, printable(&error)))?;
         let got = bytes.len() as u64;
         if got != wanted {
             return Err(self.problem(

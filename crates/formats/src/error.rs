@@ -114,6 +114,16 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
+/// The message of another library, which can quote a file: without control characters, and cut.
+pub(crate) fn printable(message: &impl fmt::Display) -> String {
+    const MAX_CHARS: usize = 300;
+    let message = message.to_string();
+    let shown = message.chars().take(MAX_CHARS);
+    shown
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::Quoted;

@@ -22,7 +22,7 @@ pub use archive::{Npz, NpzWriter};
 use literal::{Literal, dictionary};
 
 use crate::element::Element;
-use crate::error::{Error, Quoted, Result};
+use crate::error::{Error, Quoted, Result, printable};
 use crate::source::{SharedBytes, Source};
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
@@ -128,7 +128,8 @@ impl Header {
                 ("shape", Literal::Tuple(dims)) => shape = Some(dims),
                 (key, value) => {
                     let key = Quoted(key);
-                    return Err(malformed(format!("header: {key} is {value:?}; unexpected")));
+                    let value = printable(&format_args!("{value:?}"));
+                    return Err(malformed(format!("header: {key} is {value}; unexpected")));
                 }
             }
         }
@@ -144,15 +145,15 @@ impl Header {
                 Quoted(descr)
             ))
         })?;
+        if dims.len() > MAX_RANK {
+            let rank = dims.len();
+            return Err(malformed(format!("{rank} dims; {MAX_RANK} at most")));
+        }
         let too_large = || malformed(format!("shape {dims:?} is larger than memory"));
         let shape: Vec<usize> = dims
             .iter()
             .map(|&dim| usize::try_from(dim).map_err(|_| too_large()))
             .collect::<Result<_>>()?;
-        if shape.len() > MAX_RANK {
-            let rank = shape.len();
-            return Err(malformed(format!("{rank} dims; {MAX_RANK} at most")));
-        }
         let byte_len = element.bytes_of(&shape).ok_or_else(too_large)?;
         Ok(Header {
             element,

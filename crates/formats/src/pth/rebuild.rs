@@ -16,6 +16,8 @@ use crate::pickle::{Id, Pickle, Value};
 
 /// Calls within calls: a parameter of a subclass of a tensor.
 const MAX_DEPTH: usize = 4;
+/// PyTorch's own limit.
+const MAX_RANK: usize = 64;
 
 /// The tensor that a value is; `None` if it is something else, `Err` if it cannot be used.
 pub(super) fn tensor(
@@ -114,6 +116,9 @@ fn sizes(pickle: &Pickle<'_>, id: Id) -> Result<Vec<usize>, String> {
         _ => pickle.items(id),
     };
     let items = items.ok_or("its shape or strides are no tuple")?;
+    if items.len() > MAX_RANK {
+        return Err(format!("{} dims; {MAX_RANK} at most", items.len()));
+    }
     items.iter().map(|&item| size(pickle, item)).collect()
 }
 

@@ -15,7 +15,7 @@ use serde::de::{self, Deserializer, MapAccess, Visitor};
 
 use super::unique_map::UniqueMap;
 use super::{TensorInfo, malformed};
-use crate::error::{Error, Quoted, Result};
+use crate::error::{Error, Quoted, Result, printable};
 
 /// The format's own limit on the length of a header.
 pub(super) const MAX_HEADER_BYTES: usize = 100_000_000;
@@ -34,7 +34,7 @@ impl Header {
         let (json, data) = split(bytes)?;
         let data_offset = bytes.len() - data.len();
         let json: JsonHeader = serde_json::from_slice(json)
-            .map_err(|error| malformed(format!("header: {}", json_problem(&error))))?;
+            .map_err(|error| malformed(format!("header: {}", printable(&error))))?;
         let mut entries = json.tensors;
         entries.sort_by_key(|(_, entry)| entry.data_offsets);
         let mut tensors = Vec::with_capacity(entries.len());
@@ -97,16 +97,6 @@ fn split(bytes: &[u8]) -> Result<(&[u8], &[u8])> {
             rest.len()
         ))
     })
-}
-
-/// serde_json's message, without control characters and shortened: it can quote the file.
-pub(super) fn json_problem(error: &serde_json::Error) -> String {
-    const MAX_CHARS: usize = 300;
-    let text = error.to_string();
-    text.chars()
-        .take(MAX_CHARS)
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect()
 }
 
 /// One tensor in the header.

@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::header::{MAX_HEADER_BYTES, json_problem};
+use super::header::MAX_HEADER_BYTES;
 use super::malformed;
 use super::unique_map::UniqueMap;
-use crate::error::{Quoted, Result};
+use crate::error::{Quoted, Result, printable};
 
 /// What an index says.
 pub(super) struct WeightMap {
@@ -37,7 +37,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<WeightMap> {
         )));
     }
     let index: Index = serde_json::from_slice(bytes)
-        .map_err(|error| malformed(format!("index: {}", json_problem(&error))))?;
+        .map_err(|error| malformed(format!("index: {}", printable(&error))))?;
     let UniqueMap(weight_map) = index.weight_map;
     let mut shard_names: Vec<String> = weight_map.values().cloned().collect();
     shard_names.sort_unstable();
