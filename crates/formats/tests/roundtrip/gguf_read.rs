@@ -118,3 +118,56 @@ fn a_file_without_keys_or_tensors_is_sound() {
         file.validate().unwrap();
     }
 }
+
+/// A reader that counts the bytes which it gave.
+struct Counted<'a> {
+    inner: std::io::Cursor<&'a [u8]>,
+    given: usize,
+}
+
+impl std::io::Read for Counted<'_> {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        let len = self.inner.read(out)?;
+        self.given += len;
+        Ok(len)
+    }
+}
+
+impl std::io::Seek for Counted<'_> {
+    fn seek(&mut self, to: std::io::SeekFrom) -> std::io::Result<u64> {
+        self.inner.seek(to)
+    }
+}
+
+#[test]
+fn a_header_is_read_from_a_stream_without_the_data() {
+    use tallow_formats::gguf::{Contents, Header, Metadata};
+    let words = if cfg!(miri) { 10 } else { 400_000 };
+    let mut metadata = Metadata::new();
+    let strings: Strings = (0..words).map(|i| format!("token {i}")).collect();
+    metadata.set("tokens", Value::Array(Array::String(strings)));
+    let mut contents = Contents::new(metadata);
+    contents.push_tensor("w", &[64 << 20], 24).unwrap();
+    let (header, _) = contents.encode().unwrap();
+    let mut file = header.clone();
+    file.resize(header.len() + (64 << 20), 0);
+    let start = 5;
+    let shifted = [&[9; 5][..], &file].concat();
+    let mut reader = Counted {
+        inner: std::io::Cursor::new(&shifted),
+        given: 0,
+    };
+    reader.inner.set_position(start);
+    let read = Header::read(&mut reader).unwrap();
+    let whole = File::from_bytes(file.clone()).unwrap();
+    assert_eq!(read.metadata(), whole.metadata());
+    assert_eq!(read.tensor("w").unwrap(), whole.tensor("w").unwrap());
+    assert_eq!(read.data_offset(), whole.data_offset());
+    assert!(reader.given <= 4 * header.len() + (4 << 20), "{}", reader.given);
+    // Cut in the header, and cut in the data.
+    let half = &file[..header.len() / 2];
+    assert!(Header::read(&mut std::io::Cursor::new(half)).is_err());
+    let most = &file[..file.len() - 1];
+    let read = Header::read(&mut std::io::Cursor::new(most)).unwrap();
+    assert!(read.tensor("w").is_err());
+}

@@ -32,6 +32,8 @@ pub trait GgmlType: Sized + Clone + Send + Sync + Pod {
     const DTYPE: GgmlDType;
     /// Weights in a block.
     const BLCK_SIZE: usize;
+    /// Whether [`direct_copy`](Self::direct_copy) is all that packing takes: blocks of one value.
+    const DIRECT_COPY: bool = Self::BLCK_SIZE == 1;
     /// The format of activations that meet this one in [`vec_dot`](Self::vec_dot).
     type VecDotType: GgmlType;
 
@@ -74,7 +76,31 @@ pub trait GgmlType: Sized + Clone + Send + Sync + Pod {
         x.iter().zip(&y).map(|(x, y)| x * y).sum()
     }
 
-    /// The same; there is no other kernel here.
+    /// Packs values to blocks of one value.
+    fn direct_copy(xs: &[f32], ys: &mut [Self]) {
+        Self::from_float(xs, ys);
+    }
+
+    /// The dot products of two rows with the same activations.
+    fn vec_dot_2(n: usize, xs0: &[Self], xs1: &[Self], ys: &[Self::VecDotType]) -> (f32, f32) {
+        (Self::vec_dot(n, xs0, ys), Self::vec_dot(n, xs1, ys))
+    }
+
+    /// The dot products of four rows with the same activations.
+    fn vec_dot_4(
+        n: usize,
+        xs0: &[Self],
+        xs1: &[Self],
+        xs2: &[Self],
+        xs3: &[Self],
+        ys: &[Self::VecDotType],
+    ) -> (f32, f32, f32, f32) {
+        let (dot0, dot1) = Self::vec_dot_2(n, xs0, xs1, ys);
+        let (dot2, dot3) = Self::vec_dot_2(n, xs2, xs3, ys);
+        (dot0, dot1, dot2, dot3)
+    }
+
+    /// [`vec_dot`](Self::vec_dot); there is no other kernel here.
     fn vec_dot_unopt(n: usize, xs: &[Self], ys: &[Self::VecDotType]) -> f32 {
         Self::vec_dot(n, xs, ys)
     }

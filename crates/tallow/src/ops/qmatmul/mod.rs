@@ -13,7 +13,7 @@ use super::{Family, OpInfo};
 use crate::cpu::{CpuView, copy, recycle};
 use crate::op::{Gradients, Op, apply};
 use crate::quantized::QTensor;
-use crate::{CpuStorage, DType, Error, Result, Shape, Tensor, bail};
+use crate::{CpuStorage, CustomOp1, DType, Error, Layout, Result, Shape, Tensor, bail};
 pub(crate) use experts::qmatmul_of_experts;
 use smallvec::smallvec;
 
@@ -41,18 +41,8 @@ impl Op for QuantizedMatMul {
     }
 
     fn infer(&self, inputs: &[&Tensor]) -> Result<(Shape, DType)> {
-        let (x, (rows, columns)) = (inputs[0], self.0.shape().dims2()?);
-        if x.dtype() != DType::F32 {
-            return Err(Error::UnsupportedDTypeForOp(x.dtype(), "qmatmul"));
-        }
-        match x.dims() {
-            [batch @ .., inner] if *inner == columns => {
-                Ok((Shape::from([batch, &[rows]].concat()), DType::F32))
-            }
-            dims => bail!(
-                "qmatmul: x {dims:?} does not fit weights [{rows}, {columns}]; wants […, {columns}]"
-            ),
-        }
+        let x = inputs[0];
+        Ok((product_shape(&self.0, x.dtype(), x.dims())?, DType::F32))
     }
 
     fn cpu(&self, inputs: &[CpuView<'_>], out: &mut CpuStorage) -> Result<()> {
@@ -65,6 +55,41 @@ impl Op for QuantizedMatMul {
         let upstream_rows = upstream.reshape(((), weight.dims2()?.0))?;
         let gradient = upstream_rows.matmul(&weight)?;
         Ok(smallvec![Some(gradient.reshape(inputs[0].shape())?)])
+    }
+}
+
+/// The shape of `x · Wᵀ`.
+fn product_shape(weight: &QTensor, dtype: DType, dims: &[usize]) -> Result<Shape> {
+    let (rows, columns) = weight.shape().dims2()?;
+    if dtype != DType::F32 {
+        return Err(Error::UnsupportedDTypeForOp(dtype, "qmatmul"));
+    }
+    match dims {
+        [batch @ .., inner] if *inner == columns => Ok([batch, &[rows]].concat().into()),
+        dims => bail!(
+            "qmatmul: x {dims:?} does not fit weights [{rows}, {columns}]; wants […, {columns}]"
+        ),
+    }
+}
+
+/// As a custom operation, for those who apply it so; gradients are those of [`qmatmul`].
+impl CustomOp1 for QTensor {
+    fn name(&self) -> &'static str {
+        "qmatmul"
+    }
+
+    fn cpu_fwd(&self, s: &CpuStorage, l: &Layout) -> Result<(CpuStorage, Shape)> {
+        let shape = product_shape(self, s.dtype(), l.dims())?;
+        let mut out = vec![0.0; shape.checked_elem_count()?];
+        if !out.is_empty() {
+            with_rows(CpuView::new(s, l)?, |x| multiply(self, x, &mut out))?;
+        }
+        Ok((CpuStorage::F32(out), shape))
+    }
+
+    fn bwd(&self, arg: &Tensor, res: &Tensor, grad_res: &Tensor) -> Result<Option<Tensor>> {
+        let gradients = QuantizedMatMul(self.share()).gradient(&[arg], res, grad_res)?;
+        Ok(gradients.into_iter().next().flatten())
     }
 }
 
