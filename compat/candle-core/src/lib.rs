@@ -15,6 +15,7 @@ pub use tallow::*;
 
 pub mod cpu_backend;
 pub mod op;
+pub mod pickle;
 mod processor;
 pub mod test_utils;
 

@@ -28,7 +28,7 @@ fn vocabulary(metadata: &Metadata) -> Result<Vocabulary<'_>> {
     let kinds = match metadata.find::<Cow<'_, [i64]>>("tokenizer.ggml.token_type")? {
         Some(numbers) => numbers
             .iter()
-            .map(|&number| TokenKind::from_gguf(number))
+            .map(|&number| Ok(TokenKind::from_gguf(number)?))
             .collect::<Result<_>>()?,
         None => Vec::new(),
     };
