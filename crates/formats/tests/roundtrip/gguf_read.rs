@@ -163,7 +163,11 @@ fn a_header_is_read_from_a_stream_without_the_data() {
     assert_eq!(read.metadata(), whole.metadata());
     assert_eq!(read.tensor("w").unwrap(), whole.tensor("w").unwrap());
     assert_eq!(read.data_offset(), whole.data_offset());
-    assert!(reader.given <= 4 * header.len() + (4 << 20), "{}", reader.given);
+    assert!(
+        reader.given <= 4 * header.len() + (4 << 20),
+        "{}",
+        reader.given
+    );
     // Cut in the header, and cut in the data.
     let half = &file[..header.len() / 2];
     assert!(Header::read(&mut std::io::Cursor::new(half)).is_err());

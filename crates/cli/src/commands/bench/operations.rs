@@ -240,6 +240,9 @@ fn indexing() -> Vec<Operation> {
     found.push(operation("randn_4M", || {
         Ok(|| Tensor::randn(0f32, 1., (2048, 2048), &Device::Cpu))
     }));
+    found
+}
+
 /// The input's sizes, the kernel's, and `[padding, stride, groups]`; the first are layers of
 /// ResNet-50, the one with groups of MobileNet, those of rank 3 of Whisper-base.
 type Convolution = (&'static str, &'static [usize], &'static [usize], [usize; 3]);
