@@ -1,7 +1,8 @@
 //! Elementwise drivers: strided operands in, a contiguous result out.
 //!
-//! The result is cut into chunks, one dispatch of the instruction set a chunk; in a chunk the walk
-//! gives runs, and the kernel is handed each operand of a run as a slice or as one repeated value.
+//! The result is cut into chunks; in a chunk the walk gives runs, and the kernel is handed each
+//! operand of a run as a slice or as one repeated value. The walk calls the kernel by address, so
+//! that a formula brings no more code than its own loop at each level.
 //! Operands whose inner stride is neither 1 nor 0 are gathered into a small buffer first; large
 //! transposed ones are made contiguous with the blocked tiles of `copy.rs`.
 
@@ -68,66 +69,52 @@ pub fn map1<A: WithDType, O: WithDType, F: Map1<A, O>>(
     cost: Cost,
     f: F,
 ) -> Result<()> {
-    let straightened = copy::straighten(src)?;
-    let src = straightened.view(src);
-    let walk = Walk::new(src.dims, [src.strides]);
-    let (data, walk) = (src.data, &walk);
-    for_each_chunk(out, cost, &|range, dst| {
-        let chunk = Chunk1 {
-            data,
-            walk,
-            range,
-            dst,
-            f,
-        };
-        if F::PLAIN {
-            chunk.run(Scalar)
-        } else {
-            tallow_simd::dispatch(chunk)
-        }
-    });
-    Ok(())
+    drive1(src, out, cost, &|src, dst| match F::PLAIN {
+        true => f.run(Scalar, src, dst),
+        false => tallow_simd::dispatch(Run1 { src, dst, f }),
+    })
 }
 
-struct Chunk1<'a, A, O, F> {
-    data: &'a [A],
-    walk: &'a Walk<1>,
-    range: Range<usize>,
+struct Run1<'a, A, O, F> {
+    src: &'a [A],
     dst: &'a mut [O],
     f: F,
 }
 
-impl<A: WithDType, O: WithDType, F: Map1<A, O>> Kernel for Chunk1<'_, A, O, F> {
+impl<A, O, F: Map1<A, O>> Kernel for Run1<'_, A, O, F> {
     type Output = ();
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        let Self {
-            data,
-            walk,
-            range,
-            dst,
-            f,
-        } = self;
-        let [stride] = walk.inner_strides();
-        let mut gathered = [A::default(); GATHER];
-        walk.for_each_run(
-            range,
-            #[inline(always)]
-            |[offset], span| {
-                let dst = &mut dst[span];
-                // One call of the kernel for all kinds of runs: each is compiled for each level.
-                let piece_len = if stride == 1 { dst.len() } else { GATHER };
-                for (piece, dst) in dst.chunks_mut(piece_len).enumerate() {
-                    let start = offset + piece * piece_len * stride;
-                    f.run(
-                        simd,
-                        gather(data, start, stride, dst.len(), &mut gathered),
-                        dst,
-                    );
-                }
-            },
-        );
+        self.f.run(simd, self.src, self.dst);
     }
+}
+
+/// Walks the operand and calls `f` for each run; compiled once for each pair of element types.
+fn drive1<A: WithDType, O: WithDType>(
+    src: View<'_, A>,
+    out: &mut [O],
+    cost: Cost,
+    f: &(dyn Fn(&[A], &mut [O]) + Sync),
+) -> Result<()> {
+    let straightened = copy::straighten(src)?;
+    let src = straightened.view(src);
+    let walk = Walk::new(src.dims, [src.strides]);
+    let [stride] = walk.inner_strides();
+    for_each_chunk(out, cost, &|range, dst| {
+        let mut gathered = [A::default(); GATHER];
+        walk.for_each_run(range, |[offset], span| {
+            let dst = &mut dst[span];
+            let piece_len = if stride == 1 { dst.len() } else { GATHER };
+            for (piece, dst) in dst.chunks_mut(piece_len).enumerate() {
+                let start = offset + piece * piece_len * stride;
+                f(
+                    gather(src.data, start, stride, dst.len(), &mut gathered),
+                    dst,
+                );
+            }
+        });
+    });
+    Ok(())
 }
 
 /// One operand of a run: its elements, or one value for all of them.
@@ -166,68 +153,60 @@ pub fn map2<A: WithDType, B: WithDType, O: WithDType, F: Map2<A, B, O>>(
     cost: Cost,
     f: F,
 ) -> Result<()> {
-    let (lhs_straightened, rhs_straightened) = (copy::straighten(lhs)?, copy::straighten(rhs)?);
-    let (lhs, rhs) = (lhs_straightened.view(lhs), rhs_straightened.view(rhs));
-    let walk = &Walk::new(lhs.dims, [lhs.strides, rhs.strides]);
-    for_each_chunk(out, cost, &|range, dst| {
-        let chunk = Chunk2 {
-            lhs: lhs.data,
-            rhs: rhs.data,
-            walk,
-            range,
-            dst,
-            f,
-        };
-        if F::PLAIN {
-            chunk.run(Scalar)
-        } else {
-            tallow_simd::dispatch(chunk)
-        }
-    });
-    Ok(())
+    drive2(lhs, rhs, out, cost, &|lhs, rhs, dst| match F::PLAIN {
+        true => f.run(Scalar, lhs, rhs, dst),
+        false => tallow_simd::dispatch(Run2 { lhs, rhs, dst, f }),
+    })
 }
 
-struct Chunk2<'a, A, B, O, F> {
-    lhs: &'a [A],
-    rhs: &'a [B],
-    walk: &'a Walk<2>,
-    range: Range<usize>,
+struct Run2<'a, A, B, O, F> {
+    lhs: Operand<'a, A>,
+    rhs: Operand<'a, B>,
     dst: &'a mut [O],
     f: F,
 }
 
-impl<A: WithDType, B: WithDType, O: WithDType, F: Map2<A, B, O>> Kernel for Chunk2<'_, A, B, O, F> {
+impl<A, B, O, F: Map2<A, B, O>> Kernel for Run2<'_, A, B, O, F> {
     type Output = ();
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        let Self {
-            lhs,
-            rhs,
-            walk,
-            range,
-            dst,
-            f,
-        } = self;
-        let [lhs_stride, rhs_stride] = walk.inner_strides();
-        let (mut left, mut right) = ([A::default(); GATHER], [B::default(); GATHER]);
-        let straight = lhs_stride <= 1 && rhs_stride <= 1;
-        walk.for_each_run(
-            range,
-            #[inline(always)]
-            |[lhs_offset, rhs_offset], span| {
-                let dst = &mut dst[span];
-                let piece_len = if straight { dst.len() } else { GATHER };
-                for (piece, dst) in dst.chunks_mut(piece_len).enumerate() {
-                    let (skip, len) = (piece * piece_len, dst.len());
-                    let lhs_at = lhs_offset + skip * lhs_stride;
-                    let rhs_at = rhs_offset + skip * rhs_stride;
-                    let left = operand(lhs, lhs_at, lhs_stride, len, &mut left);
-                    let right = operand(rhs, rhs_at, rhs_stride, len, &mut right);
-                    f.run(simd, left, right, dst);
-                }
-            },
-        );
+        self.f.run(simd, self.lhs, self.rhs, self.dst);
     }
+}
+
+/// A run of both operands.
+type Run<'a, A, B, O> = dyn Fn(Operand<'_, A>, Operand<'_, B>, &mut [O]) + Sync + 'a;
+
+/// As [`drive1`], of two operands.
+fn drive2<A: WithDType, B: WithDType, O: WithDType>(
+    lhs: View<'_, A>,
+    rhs: View<'_, B>,
+    out: &mut [O],
+    cost: Cost,
+    f: &Run<'_, A, B, O>,
+) -> Result<()> {
+    let (lhs_straightened, rhs_straightened) = (copy::straighten(lhs)?, copy::straighten(rhs)?);
+    let (lhs, rhs) = (lhs_straightened.view(lhs), rhs_straightened.view(rhs));
+    let walk = Walk::new(lhs.dims, [lhs.strides, rhs.strides]);
+    let [lhs_stride, rhs_stride] = walk.inner_strides();
+    let straight = lhs_stride <= 1 && rhs_stride <= 1;
+    for_each_chunk(out, cost, &|range, dst| {
+        let (mut left, mut right) = ([A::default(); GATHER], [B::default(); GATHER]);
+        walk.for_each_run(range, |[lhs_offset, rhs_offset], span| {
+            let dst = &mut dst[span];
+            let piece_len = if straight { dst.len() } else { GATHER };
+            for (piece, dst) in dst.chunks_mut(piece_len).enumerate() {
+                let (skip, len) = (piece * piece_len, dst.len());
+                let (lhs_at, rhs_at) = (skip * lhs_stride, skip * rhs_stride);
+                f(
+                    operand(lhs.data, lhs_offset + lhs_at, lhs_stride, len, &mut left),
+                    operand(rhs.data, rhs_offset + rhs_at, rhs_stride, len, &mut right),
+                    dst,
+                );
+            }
+        });
+    });
+    Ok(())
 }
 
 /// An operand of a piece of a run.
