@@ -16,9 +16,10 @@ use tallow_simd::{MAX_F32_LANES, Simd};
 use tallow_threads::DisjointMut;
 
 use crate::kernels::{transpose_f32, transpose_f64};
+use crate::matmul::Products;
 
 /// An element type of [`matmul`](crate::matmul): f32, f64, f16, bf16 and F8E4M3.
-pub trait GemmElement: Element {}
+pub trait GemmElement: Products {}
 
 impl GemmElement for f32 {}
 impl GemmElement for f64 {}

@@ -119,7 +119,7 @@ fn run<'a, T: GemmElement>(
         out.fill(T::ZERO);
         return Ok(());
     }
-    dispatch(Matmul {
+    T::run(Matmul {
         out,
         batch,
         lhs,
@@ -128,6 +128,24 @@ fn run<'a, T: GemmElement>(
     });
     Ok(())
 }
+
+/// The products of one element type. The kernels are compiled here, for each type that there is,
+/// and not anew in every crate that calls them.
+pub trait Products: Element {
+    /// Runs a product at this processor's level.
+    fn run(work: Matmul<'_, '_, Self>);
+}
+
+macro_rules! products {
+    ($($type:ty),+) => {
+        $(impl Products for $type {
+            fn run(work: Matmul<'_, '_, Self>) {
+                dispatch(work);
+            }
+        })+
+    };
+}
+products!(f32, f64, half::f16, half::bf16, float8::F8E4M3);
 
 fn shape_of<T>(matrix: MatRef<'_, T>) -> [usize; 2] {
     [matrix.rows(), matrix.cols()]
@@ -160,7 +178,9 @@ impl Sizes {
     }
 }
 
-struct Matmul<'f, 'a, T: Element> {
+/// A product whose operands have been checked.
+#[allow(missing_debug_implementations)]
+pub struct Matmul<'f, 'a, T: Element> {
     out: &'f mut [T],
     batch: usize,
     lhs: Batch<'f, 'a, T>,

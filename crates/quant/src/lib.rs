@@ -49,4 +49,5 @@ pub use convert::{dequantize, quantize, quantize_weighted};
 pub use error::QuantError;
 pub use matmul::matmul;
 pub use repack::Repacked;
+pub use repack::joined::{joins, matmul_joined};
 pub use table::GgmlDType;

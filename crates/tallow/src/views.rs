@@ -90,8 +90,8 @@ impl Tensor {
         Ok(self.view(layout, View::Permute(dims)))
     }
 
-    /// The same elements in another shape; one size may be left open, as `()`. A view where strides
-    /// can express it, else a copy.
+    /// The same elements in another shape; one size may be left open, as `()`. A view if this is
+    /// row-major without gaps, else a copy that is.
     pub fn reshape<S: ShapeWithOneHole>(&self, shape: S) -> Result<Self> {
         let shape = shape.into_shape(self.elem_count())?;
         if shape.checked_elem_count()? != self.elem_count() {

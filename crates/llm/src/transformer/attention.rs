@@ -8,7 +8,7 @@ use super::config::Config;
 use super::norm::Norm;
 use super::rope::{Rope, RopeTable};
 use crate::error::Result;
-use crate::weights::{Linear, Weights};
+use crate::weights::{Linear, Weights, forward_joined};
 
 #[derive(Debug)]
 pub(super) struct Attention {
@@ -68,9 +68,10 @@ impl Attention {
         cache: &mut KvCache,
     ) -> Result<Tensor> {
         let len = x.dim(0)?;
-        let query = self.heads(self.query.forward(x)?, self.head_count, &self.query_norm)?;
-        let key = self.heads(self.key.forward(x)?, self.kv_head_count, &self.key_norm)?;
-        let value = self.heads(self.value.forward(x)?, self.kv_head_count, &None)?;
+        let [query, key, value] = forward_joined([&self.query, &self.key, &self.value], x)?;
+        let query = self.heads(query, self.head_count, &self.query_norm)?;
+        let key = self.heads(key, self.kv_head_count, &self.key_norm)?;
+        let value = self.heads(value, self.kv_head_count, &None)?;
         let query = rope.apply(&query, table)?;
         let key = rope.apply(&key, table)?;
         let pages = cache.append(self.layer, &key, &value)?;

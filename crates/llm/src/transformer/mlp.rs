@@ -4,7 +4,7 @@ use tallow::Tensor;
 
 use super::config::{Activation, Config};
 use crate::error::Result;
-use crate::weights::{Linear, Weights};
+use crate::weights::{Linear, Weights, forward_joined};
 
 #[derive(Debug)]
 pub(super) struct Mlp {
@@ -30,11 +30,11 @@ impl Mlp {
 
     /// `[len, hidden]` to `[len, hidden]`.
     pub(super) fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        let gate = self.gate.forward(x)?;
+        let [gate, up] = forward_joined([&self.gate, &self.up], x)?;
         let gate = match self.activation {
             Activation::Silu => gate.silu()?,
             Activation::GeluTanh => gate.gelu()?,
         };
-        self.down.forward(&gate.mul(&self.up.forward(x)?)?)
+        self.down.forward(&gate.mul(&up)?)
     }
 }

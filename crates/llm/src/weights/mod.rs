@@ -146,6 +146,23 @@ impl Linear {
     }
 }
 
+/// The products of several matrices with the same x.
+pub(crate) fn forward_joined<const N: usize>(
+    matrices: [&Linear; N],
+    x: &Tensor,
+) -> Result<[Tensor; N]> {
+    let products = QMatMul::forward_joined(&matrices.map(|matrix| &matrix.weight), x)?;
+    let biased = products
+        .into_iter()
+        .zip(matrices)
+        .map(|(y, matrix)| match &matrix.bias {
+            Some(bias) => y.broadcast_add(bias),
+            None => Ok(y),
+        });
+    let products: Vec<Tensor> = biased.collect::<tallow::Result<_>>()?;
+    Ok(products.try_into().expect("a product for each matrix"))
+}
+
 /// The rows that ids stand for.
 #[derive(Debug)]
 pub(crate) struct Embedding {

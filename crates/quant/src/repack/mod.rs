@@ -8,6 +8,7 @@
 //! one row, a twentieth at four, and cheaper than unpacked tiles that no longer fit a near cache.
 //! Read next: `packed`, which has the layout and the kernels.
 
+pub(crate) mod joined;
 pub(crate) mod packed;
 
 use std::cell::Cell;

@@ -32,7 +32,7 @@ pub mod unary;
 
 pub use attention::{AttentionOptions, attention, attention_paged};
 pub use norm::{layer_norm, rms_norm};
-pub(crate) use qmatmul::{qmatmul, qmatmul_of_experts};
+pub(crate) use qmatmul::{qmatmul, qmatmul_joined, qmatmul_of_experts};
 pub use rope::{rope, rope_i};
 pub use softmax::{softmax, softmax_last_dim};
 

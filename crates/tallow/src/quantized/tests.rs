@@ -227,3 +227,31 @@ fn experts_that_are_not_there_are_errors() -> Result<()> {
     }
     Ok(())
 }
+
+#[test]
+fn joined_products_have_the_bits_of_each() -> Result<()> {
+    let cpu = &Device::Cpu;
+    let matmul = |rows: usize, dtype| {
+        let weight = Tensor::randn(0f32, 1.0, (rows, 64), cpu)?;
+        QMatMul::from_qtensor(QTensor::quantize(&weight, dtype)?)
+    };
+    let matrices = [
+        matmul(64, GgmlDType::Q4_1)?,
+        matmul(32, GgmlDType::Q8_0)?,
+        matmul(7, GgmlDType::Q4_1)?,
+        matmul(5, GgmlDType::F16)?,
+    ];
+    for rows in [0, 1, 3, 20] {
+        let x = Tensor::randn(0f32, 1.0, (rows, 64), cpu)?;
+        for count in 1..=matrices.len() {
+            let some: Vec<&QMatMul> = matrices[..count].iter().collect();
+            let joined = QMatMul::forward_joined(&some, &x)?;
+            for (matrix, joined) in some.iter().zip(joined) {
+                let alone = matrix.forward(&x)?;
+                assert_eq!(joined.to_vec2::<f32>()?, alone.to_vec2::<f32>()?);
+            }
+        }
+        assert!(QMatMul::forward_joined(&[&matrices[0]], &x.t()?).is_err());
+    }
+    Ok(())
+}

@@ -4,10 +4,11 @@
 //! stay as their file has them, over its mapping, or interleaved for speed
 //! ([`QMatMul`](crate::quantized::QMatMul)); x is rounded to 8 bits a value with a scale for each
 //! group where W is quantized. `experts.rs` has the products with one of several matrices for each
-//! row of x. The kernels are in `tallow-quant`.
+//! row of x, `joined.rs` those with several matrices at once. The kernels are in `tallow-quant`.
 
 mod cases;
 mod experts;
+mod joined;
 
 use super::{Family, OpInfo};
 use crate::cpu::{CpuView, copy, recycle};
@@ -15,6 +16,7 @@ use crate::op::{Gradients, Op, apply};
 use crate::quantized::QTensor;
 use crate::{CpuStorage, CustomOp1, DType, Error, Layout, Result, Shape, Tensor, bail};
 pub(crate) use experts::qmatmul_of_experts;
+pub(crate) use joined::qmatmul_joined;
 use smallvec::smallvec;
 
 /// The family's entry in [`ALL`](super::ALL).
