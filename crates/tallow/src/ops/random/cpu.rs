@@ -147,23 +147,93 @@ fn fill_f64(distribution: Distribution, seed: u64, first: u64, out: &mut [f64]) 
         Distribution::Normal { .. } => 0.0,
     };
     for_each_wide(out, WIDE_F64, &|number, dst| {
-        let words = philox::blocks(seed, first.wrapping_add(number as u64 * WIDE as u64));
-        for (block, pair) in dst.chunks_mut(2).enumerate() {
-            let [a, b, c, d] = words.map(|word| u64::from(word[block]));
-            // 53 bits each, of which the first word has the high ones.
-            let uniform = [a << 21 ^ b >> 11, c << 21 ^ d >> 11].map(|bits| bits as f64 * STEP_53);
-            let values = match distribution {
+        let mut pairs = [[0.0; WIDE]; 2];
+        tallow_simd::dispatch(WideF64 {
+            distribution,
+            limit,
+            seed,
+            first: first.wrapping_add(number as u64 * WIDE as u64),
+            pairs: &mut pairs,
+        });
+        for (at, slot) in dst.iter_mut().enumerate() {
+            *slot = pairs[at % 2][at / 2];
+        }
+    });
+}
+
+struct WideF64<'a> {
+    distribution: Distribution,
+    limit: f64,
+    seed: u64,
+    first: u64,
+    /// The two numbers of each block.
+    pairs: &'a mut [[f64; WIDE]; 2],
+}
+
+impl Kernel for WideF64<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) {
+        let words = philox::blocks(self.seed, self.first);
+        // 53 bits, of which the first word has the high ones.
+        let uniform = |pair: usize, block: usize| {
+            let [high, low] = [words[pair][block], words[pair + 1][block]].map(u64::from);
+            ((high << 21) ^ (low >> 11)) as f64 * STEP_53
+        };
+        let [firsts, seconds] = self.pairs;
+        for (block, (first, second)) in firsts.iter_mut().zip(seconds).enumerate() {
+            let (u, v) = (uniform(0, block), uniform(2, block));
+            match self.distribution {
                 Distribution::Uniform { low, high } => {
-                    uniform.map(|u| (u * (high - low) + low).min(limit))
+                    *first = (u * (high - low) + low).min(self.limit);
+                    *second = (v * (high - low) + low).min(self.limit);
                 }
                 Distribution::Normal { mean, deviation } => {
                     // 1 - u is never 0.
-                    let radius = (-2.0 * libm::log(1.0 - uniform[0])).sqrt();
-                    let (sine, cosine) = libm::sincos(TAU * uniform[1]);
-                    [cosine, sine].map(|value| radius * value * deviation + mean)
+                    let radius = (-2.0 * logarithm(1.0 - u)).sqrt() * deviation;
+                    let (cosine, sine) = turn(v);
+                    *first = radius * cosine + mean;
+                    *second = radius * sine + mean;
                 }
-            };
-            pair.copy_from_slice(&values[..pair.len()]);
+            }
         }
-    });
+    }
+}
+
+/// ln u of a normal number: u = m · 2ᵉ with m in [√½, √2), and ln m = 2 artanh s, s = (m-1) / (m+1).
+/// s² is below 0.0295, so that the series' 12th power of it is below 2⁻⁵³.
+#[inline(always)]
+fn logarithm(u: f64) -> f64 {
+    let root_half = std::f64::consts::FRAC_1_SQRT_2.to_bits();
+    let exponent = (u.to_bits().wrapping_sub(root_half) as i64 >> 52) as i32;
+    let mantissa = f64::from_bits(u.to_bits().wrapping_sub((exponent as u64) << 52));
+    let s = (mantissa - 1.0) / (mantissa + 1.0);
+    let mut series = 1.0 / 23.0;
+    for odd in [21.0, 19.0, 17.0, 15.0, 13.0, 11.0, 9.0, 7.0, 5.0, 3.0, 1.0] {
+        series = series * (s * s) + 1.0 / odd;
+    }
+    f64::from(exponent) * std::f64::consts::LN_2 + 2.0 * s * series
+}
+
+/// cos 2πv and sin 2πv for v in [0, 1): whole quarters are taken off, exactly, and the series of
+/// both end below 2⁻⁵³ for angles of up to π/4.
+#[inline(always)]
+fn turn(v: f64) -> (f64, f64) {
+    let quarters = (v * 4.0 + 0.5).floor();
+    let x = TAU * (v - quarters * 0.25);
+    let square = x * x;
+    let (mut sine, mut cosine) = (1.0, 1.0);
+    // sin x = x (1 - x²/2·3 (1 - x²/4·5 (…))), cos x = 1 - x²/1·2 (1 - x²/3·4 (…)).
+    for n in [16.0, 14.0, 12.0, 10.0, 8.0, 6.0, 4.0, 2.0] {
+        sine = 1.0 - square * (1.0 / (n * (n + 1.0))) * sine;
+        cosine = 1.0 - square * (1.0 / ((n - 1.0) * n)) * cosine;
+    }
+    let (sine, quarters) = (x * sine, quarters as i32);
+    let (a, b) = if quarters & 1 == 0 {
+        (cosine, sine)
+    } else {
+        (sine, cosine)
+    };
+    let a = if (quarters + 1) & 2 == 0 { a } else { -a };
+    (a, if quarters & 2 == 0 { b } else { -b })
 }

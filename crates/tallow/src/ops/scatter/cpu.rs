@@ -4,8 +4,8 @@
 //! the indexed one; where there is only one block, each takes a range of the indexed dimension,
 //! reads all indexes and keeps to its own.
 
-use crate::cpu::map::Cost;
-use crate::cpu::vector::VectorFloat;
+use crate::cpu::map::{Cost, for_each_chunk};
+use crate::cpu::vector::{VectorFloat, map_vector};
 use crate::cpu::walk::Walk;
 use crate::cpu::{CpuView, View, recycle};
 use crate::ops::index::cpu::PADDING;
@@ -104,21 +104,54 @@ pub(super) fn scatter_add(
 /// Lets `change` see the target's elements as f32, row-major, and writes them back rounded.
 fn in_f32<T: VectorFloat>(data: &mut [T], layout: &Layout, change: impl FnOnce(&mut [f32])) {
     let count = layout.shape().elem_count();
-    let walk = Walk::new(layout.dims(), [layout.stride()]);
-    let [stride] = walk.inner_strides();
     let mut wide = recycle::take::<f32>(count);
-    walk.for_each_run(0..count, |[offset], span| {
-        for (at, slot) in wide[span].iter_mut().enumerate() {
-            *slot = data[offset + at * stride].widen();
-        }
-    });
-    change(&mut wide);
-    walk.for_each_run(0..count, |[offset], span| {
-        for (at, value) in wide[span].iter().enumerate() {
-            data[offset + at * stride] = T::narrow(*value);
-        }
-    });
+    if layout.is_contiguous() {
+        convert(data, &mut wide);
+        change(&mut wide);
+        convert(&wide, data);
+    } else {
+        let walk = Walk::new(layout.dims(), [layout.stride()]);
+        let [stride] = walk.inner_strides();
+        walk.for_each_run(0..count, |[offset], span| {
+            for (at, slot) in wide[span].iter_mut().enumerate() {
+                *slot = data[offset + at * stride].widen();
+            }
+        });
+        change(&mut wide);
+        walk.for_each_run(0..count, |[offset], span| {
+            for (at, value) in wide[span].iter().enumerate() {
+                data[offset + at * stride] = T::narrow(*value);
+            }
+        });
+    }
     recycle::give(wide);
+}
+
+/// Widens or rounds each element; both slices have the same length.
+fn convert<A: VectorFloat, O: VectorFloat>(src: &[A], dst: &mut [O]) {
+    for_each_chunk(dst, Cost::Light, &|range, dst| {
+        let src = &src[range];
+        tallow_simd::dispatch(Convert { src, dst });
+    });
+}
+
+struct Convert<'a, A, O> {
+    src: &'a [A],
+    dst: &'a mut [O],
+}
+
+impl<A: VectorFloat, O: VectorFloat> Kernel for Convert<'_, A, O> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        map_vector(
+            simd,
+            self.src,
+            self.dst,
+            #[inline(always)]
+            |x| x,
+        );
+    }
 }
 
 /// Calls `put` for each element of the source with the slot that its index names.
