@@ -36,13 +36,9 @@ fn matrix<T: WithDType>(view: View<'_, T>, offset: usize) -> Result<MatRef<'_, T
     let [(rows, row_stride), (cols, col_stride)] = view
         .last::<2>()
         .expect("the shape rule wants rank 2 or more");
-    Ok(MatRef::new(
-        &view.data[offset..],
-        rows,
-        cols,
-        row_stride,
-        col_stride,
-    )?)
+    // A view without elements has no data, whatever its strides say of the batches.
+    let data = view.data.get(offset..).unwrap_or_default();
+    Ok(MatRef::new(data, rows, cols, row_stride, col_stride)?)
 }
 
 /// Batches that share one right side, and whose left sides lie one below the other, are a single
