@@ -46,6 +46,7 @@ const USES: &[(&str, &[&str])] = &[
     ("quant", &["simd"]),
     ("formats", &[]),
     ("tallow", &["gemm", "quant", "formats"]),
+    ("nn", &["tallow"]),
     ("llm", &["tallow"]),
     ("cli", &["llm"]),
 ];

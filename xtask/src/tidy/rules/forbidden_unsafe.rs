@@ -22,6 +22,7 @@ pub(crate) const RULE: Rule = Rule {
 /// The root files of those crates.
 const ROOTS: &[&str] = &[
     "crates/tallow/src/lib.rs",
+    "crates/nn/src/lib.rs",
     "crates/llm/src/lib.rs",
     "crates/cli/src/lib.rs",
     "crates/cli/src/main.rs",
