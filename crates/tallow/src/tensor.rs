@@ -281,7 +281,8 @@ impl Tensor {
     }
 
     /// The numbers from `start` up (or down) to `end`, which is left out, `step` apart: element `i`
-    /// is `start + i·step`, computed in f64. Errors if the step is 0 or a bound is not finite.
+    /// is `start + i·step`, computed in f64; there are ⌈(end − start) / step⌉, the quotient in f32
+    /// for f32 and narrower. Errors if the step is 0 or a bound is not finite.
     pub fn arange_step<D: WithDType>(start: D, end: D, step: D, device: &Device) -> Result<Self> {
         let (from, to, by) = (start.to_f64(), end.to_f64(), step.to_f64());
         if by == 0.0 || !from.is_finite() || !to.is_finite() || !by.is_finite() {
@@ -289,7 +290,15 @@ impl Tensor {
                 "arange: start {start}, end {end}, step {step}; wants finite numbers, step not 0"
             );
         }
-        let count = ((to - from) / by).ceil().max(0.0);
+        // The quotient in the precision that the type computes in: a step of 0.01f32 is a little
+        // less than 0.01, and yet makes 100 numbers from 0 up to 1.
+        let count = match D::DTYPE {
+            DType::F32 | DType::F16 | DType::BF16 | DType::F8E4M3 => {
+                f64::from(((to - from) as f32 / by as f32).ceil())
+            }
+            _ => ((to - from) / by).ceil(),
+        };
+        let count = count.max(0.0);
         if count > (isize::MAX as usize / 16) as f64 {
             bail!("arange: {count} elements from {start} to {end} pass what memory can address");
         }
@@ -311,6 +320,8 @@ mod tests {
             [1., 0.5, 0., -0.5]
         );
         assert_eq!(Tensor::arange(5i64, 2, cpu)?.dims(), [0]);
+        assert_eq!(Tensor::arange_step(0f32, 100., 0.01, cpu)?.dims(), [10_000]);
+        assert_eq!(Tensor::arange_step(0f64, 1., 0.1, cpu)?.dims(), [10]);
         assert!(Tensor::arange_step(0i32, 3, 0, cpu).is_err());
         assert!(Tensor::arange(0f32, f32::INFINITY, cpu).is_err());
         Ok(())
