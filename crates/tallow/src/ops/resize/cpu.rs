@@ -5,7 +5,7 @@ use crate::cpu::map::Cost;
 use crate::cpu::{View, copy, recycle};
 use crate::ops::pool::Pooled;
 use crate::{Result, WithDType};
-use std::ops::{Add, Mul, Range};
+use std::ops::{Add, AddAssign, Mul, Range};
 
 /// Images `[batch, channels, height, width]` with contiguous rows; a height of 1 where the view
 /// has none.
@@ -182,7 +182,7 @@ pub(super) fn spread<T: Pooled>(
     out: &mut [T],
 ) -> Result<()>
 where
-    T::Acc: Add<Output = T::Acc> + Mul<Output = T::Acc>,
+    T::Acc: AddAssign + Mul<Output = T::Acc>,
 {
     if x.count() == 0 {
         out.fill(T::default());
@@ -201,16 +201,16 @@ where
                 along.fill(T::Acc::default());
                 for (share, taps) in images.row(start, row).iter().zip(&columns) {
                     let share = share.widen();
-                    along[taps.low] = along[taps.low] + taps.weights[0] * share;
+                    along[taps.low] += taps.weights[0] * share;
                     if !taps.is_single {
-                        along[taps.high] = along[taps.high] + taps.weights[1] * share;
+                        along[taps.high] += taps.weights[1] * share;
                     }
                 }
                 let both = [taps.low, taps.high].into_iter().zip(taps.weights);
                 for (row, weight) in both.take(if taps.is_single { 1 } else { 2 }) {
                     let image = &mut image[row * width..][..width];
                     for (to, from) in image.iter_mut().zip(&along) {
-                        *to = *to + weight * *from;
+                        *to += weight * *from;
                     }
                 }
             }

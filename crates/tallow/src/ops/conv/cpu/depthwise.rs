@@ -155,8 +155,8 @@ impl<T: Element> Kernel for Band<'_, '_, T> {
         let layout = Buffer {
             rows: (self.rows.len() - 1) * window_y.stride + (taps_y - 1) * window_y.dilation + 1,
             lines: window.stride,
-            // A vector may be read at the last element.
-            line: self.cols.len() + (taps - 1) * window.dilation / window.stride + lanes,
+            // Vectors may be read from the last element on.
+            line: self.cols.len() + (taps - 1) * window.dilation / window.stride + UNROLL * lanes,
         };
         let mut buffer = recycle::take::<T::Acc>(planes * layout.rows * layout.lines * layout.line);
         self.load(simd, layout, &mut buffer);
@@ -178,13 +178,15 @@ impl<T: Element> Kernel for Band<'_, '_, T> {
         for (row, out) in self.out.chunks_exact_mut(cols).enumerate() {
             let from = &buffer[row * row_step..];
             let mut at = 0;
-            while at + UNROLL * lanes <= cols {
-                sum::<S, T, UNROLL>(simd, &from[at..], weight, offsets, &mut out[at..]);
-                at += UNROLL * lanes;
-            }
             while at < cols {
-                sum::<S, T, 1>(simd, &from[at..], weight, offsets, &mut out[at..]);
-                at += lanes;
+                // Several sums at once hide how long an addition takes; those behind the end of a
+                // row are dropped.
+                let (from, out) = (&from[at..], &mut out[at..]);
+                at += match out.len().div_ceil(lanes) {
+                    1 => sum::<S, T, 1>(simd, from, weight, offsets, out),
+                    2 => sum::<S, T, 2>(simd, from, weight, offsets, out),
+                    _ => sum::<S, T, UNROLL>(simd, from, weight, offsets, out),
+                };
             }
         }
         recycle::give(buffer);
@@ -236,7 +238,8 @@ impl<T: Element> Band<'_, '_, T> {
     }
 }
 
-/// As many results as `V` vectors hold, or `out` takes: the sum over the taps.
+/// As many results as `V` vectors hold, or `out` takes: the sum over the taps. Gives how many `V`
+/// vectors hold.
 #[inline(always)]
 fn sum<S: Simd, T: Element, const V: usize>(
     simd: S,
@@ -244,7 +247,7 @@ fn sum<S: Simd, T: Element, const V: usize>(
     weight: &[T::Acc],
     offsets: &[usize],
     out: &mut [T],
-) {
+) -> usize {
     let lanes = T::Acc::lanes::<S>();
     let mut sums = [T::Acc::splat(simd, T::Acc::default()); V];
     for (&weight, &offset) in weight.iter().zip(offsets) {
@@ -261,4 +264,5 @@ fn sum<S: Simd, T: Element, const V: usize>(
             T::store_partial(simd, sum, out);
         }
     }
+    V * lanes
 }

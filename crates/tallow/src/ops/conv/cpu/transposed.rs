@@ -16,11 +16,9 @@ use crate::cpu::{View, copy, recycle};
 use crate::ops::conv::geometry::{Sizes, Spatial, Window};
 use tallow_gemm::MatRef;
 
-/// Along one dimension: the taps that meet a residue, `first`, `first + step`, …, and where each
-/// reads.
+/// Along one dimension: the taps that meet a residue, and where each reads.
 struct Taps {
-    first: usize,
-    step: usize,
+    taps: Vec<usize>,
     reads: Vec<isize>,
 }
 
@@ -35,16 +33,46 @@ impl Taps {
                 meeting.push(tap);
             }
         }
-        let of = |(residue, meeting): (usize, Vec<usize>)| {
+        let of = |(residue, taps): (usize, Vec<usize>)| {
             let reads = |&tap: &usize| (residue as isize - window.offset(tap)) / stride;
             Self {
-                first: meeting.first().copied().unwrap_or(0),
-                step: meeting.get(1).map_or(1, |next| next - meeting[0]),
-                reads: meeting.iter().map(reads).collect(),
+                reads: taps.iter().map(reads).collect(),
+                taps,
             }
         };
         meeting.into_iter().enumerate().map(of).collect()
     }
+}
+
+/// The taps of every residue of the stride that the image has a position of.
+struct Residues {
+    counts: Spatial,
+    taps: [Vec<Taps>; 3],
+}
+
+impl Residues {
+    fn new(sizes: &Sizes) -> Self {
+        let counts: Spatial =
+            std::array::from_fn(|dim| sizes.windows[dim].stride.min(sizes.image[dim]));
+        let taps = std::array::from_fn(|dim| {
+            Taps::table(sizes.windows[dim], counts[dim], sizes.kernel[dim])
+        });
+        Self { counts, taps }
+    }
+
+    /// The residue along each dimension, and the taps there, of each residue.
+    fn all(&self) -> impl Iterator<Item = (Spatial, [&Taps; 3])> {
+        let [_, rows, columns] = self.counts;
+        (0..self.counts.iter().product()).map(move |at| {
+            let residue = [at / (rows * columns), at / columns % rows, at % columns];
+            let taps = std::array::from_fn(|dim| &self.taps[dim][residue[dim]]);
+            (residue, taps)
+        })
+    }
+}
+
+fn count(taps: [&Taps; 3]) -> usize {
+    taps.iter().map(|taps| taps.taps.len()).product()
 }
 
 /// `out[batch, groups · in_channels, …]`, the image.
@@ -56,37 +84,42 @@ pub(in super::super) fn transposed<T: Element>(
 ) -> Result<()> {
     let straight = copy::straight_rows(y);
     let maps = Maps::new(straight.view(y));
-    let stride = sizes.windows.map(|window| window.stride);
-    // Residues that the image has no position of give nothing.
-    let residues: Spatial = std::array::from_fn(|dim| stride[dim].min(sizes.image[dim]));
-    let taps: [Vec<Taps>; 3] = std::array::from_fn(|dim| {
-        Taps::table(sizes.windows[dim], residues[dim], sizes.kernel[dim])
-    });
+    let residues = Residues::new(sizes);
     // A stride may be longer than the kernel: then some positions meet no tap.
-    let is_met = |along: &Vec<Taps>| along.iter().all(|taps| !taps.reads.is_empty());
-    if sizes.out_channels == 0 || !taps.iter().all(is_met) {
+    let is_met = residues
+        .taps
+        .iter()
+        .flatten()
+        .all(|taps| !taps.taps.is_empty());
+    if sizes.out_channels == 0 || !is_met {
         out.fill(T::default());
     }
-    for at in 0..residues.iter().product() {
-        let residue = [
-            at / (residues[1] * residues[2]),
-            at / residues[2] % residues[1],
-            at % residues[2],
-        ];
-        let taps: [&Taps; 3] = std::array::from_fn(|dim| &taps[dim][residue[dim]]);
-        if sizes.out_channels == 0 || taps.iter().any(|taps| taps.reads.is_empty()) {
+    if sizes.out_channels == 0 {
+        return Ok(());
+    }
+    let kernel = SortedKernel::new(weight, sizes, &residues);
+    let stride = sizes.windows.map(|window| window.stride);
+    let mut start = 0;
+    for (residue, taps) in residues.all() {
+        let inner = sizes.out_channels * count(taps);
+        if inner == 0 {
             continue;
         }
+        let matrices = kernel.matrices(sizes, start, inner)?;
+        start += inner;
+        let matrices = |at: usize| matrices[at % sizes.groups];
         let positions: Spatial =
             std::array::from_fn(|dim| (sizes.image[dim] - residue[dim]).div_ceil(stride[dim]));
         let along = taps.map(|taps| taps.reads.as_slice());
         let patches = Patches::of_result(maps, sizes, along, positions);
+        let images = sizes.batch * sizes.groups;
         if positions == sizes.image {
-            return product(&patches, weight, taps, sizes, out);
+            tallow_gemm::matmul_columns(out, images, &matrices, &patches)?;
+            continue;
         }
-        let planes = out.len() / sizes.image.iter().product::<usize>();
-        let mut part = recycle::take::<T>(planes * positions.iter().product::<usize>());
-        product(&patches, weight, taps, sizes, &mut part)?;
+        let count: usize = positions.iter().product();
+        let mut part = recycle::take::<T>(images * sizes.in_channels * count);
+        tallow_gemm::matmul_columns(&mut part, images, &matrices, &patches)?;
         let place = Place {
             image: sizes.image,
             residue,
@@ -96,46 +129,75 @@ pub(in super::super) fn transposed<T: Element>(
         place.spread(&part, out);
         recycle::give(part);
     }
+    recycle::give(kernel.data);
     Ok(())
 }
 
-/// The image at the positions of one residue.
-fn product<T: Element>(
-    patches: &Patches<'_, T>,
-    weight: View<'_, T>,
-    taps: [&Taps; 3],
-    sizes: &Sizes,
-    out: &mut [T],
-) -> Result<()> {
-    let (rows, inner) = (sizes.in_channels, sizes.out_channels * patches.taps.len());
-    // `[groups · out, in, taps…]` as `[groups, in, out, taps…]` with the taps that meet.
-    let spatial = weight.dims.len() - 2;
-    let own = &taps[3 - spatial..];
-    let mut dims = vec![sizes.groups, rows, sizes.out_channels];
-    dims.extend(own.iter().map(|taps| taps.reads.len()));
-    let mut strides = vec![
-        sizes.out_channels * weight.strides[0],
-        weight.strides[1],
-        weight.strides[0],
-    ];
-    let steps = own.iter().zip(&weight.strides[2..]);
-    strides.extend(steps.clone().map(|(taps, &stride)| taps.step * stride));
-    let start: usize = steps.map(|(taps, &stride)| taps.first * stride).sum();
-    let view = View {
-        data: &weight.data[start..],
-        dims: &dims,
-        strides: &strides,
-    };
-    let mut packed = recycle::take::<T>(view.count());
-    copy::copy(view, &mut packed);
-    let matrices = packed.chunks_exact(rows * inner);
-    let matrices = matrices.map(|data| MatRef::new(data, rows, inner, inner, 1));
-    let matrices = matrices.collect::<std::result::Result<Vec<_>, _>>()?;
-    let count = sizes.batch * sizes.groups;
-    let weights = |at: usize| matrices[at % sizes.groups];
-    tallow_gemm::matmul_columns(out, count, &weights, patches)?;
-    recycle::give(packed);
-    Ok(())
+/// The kernel, sorted for the products: a row for each group and channel of the image; in it, for
+/// each residue in turn, `[out_channels, taps that meet it]`.
+struct SortedKernel<T> {
+    data: Vec<T>,
+    row_len: usize,
+}
+
+impl<T: Element> SortedKernel<T> {
+    fn new(weight: View<'_, T>, sizes: &Sizes, residues: &Residues) -> Self {
+        let spatial = weight.dims.len() - 2;
+        let mut strides = [0; 3];
+        strides[3 - spatial..].copy_from_slice(&weight.strides[2..]);
+        // Of each tap: where it is in the kernel, where in a row, and how far to the next channel.
+        let (mut places, mut row_len) = (Vec::new(), 0);
+        for (_, taps) in residues.all() {
+            let step = count(taps);
+            for at in 0..step {
+                let [_, rows, columns] = taps.map(|taps| taps.taps.len());
+                let index = [at / (rows * columns), at / columns % rows, at % columns];
+                let along = index.iter().zip(taps).zip(strides);
+                let from: usize = along
+                    .map(|((&at, taps), stride)| taps.taps[at] * stride)
+                    .sum();
+                places.push((from, row_len + at, step));
+            }
+            row_len += sizes.out_channels * step;
+        }
+        let rows = sizes.groups * sizes.in_channels;
+        let mut data = recycle::take::<T>(rows * row_len);
+        if data.is_empty() {
+            return Self { data, row_len };
+        }
+        let together = Cost::Light.min_chunk().div_ceil(row_len);
+        let together = tallow_threads::chunk_len(rows, together);
+        tallow_threads::parallel_chunks_mut(&mut data, together * row_len, |chunk, rows| {
+            // Channels outermost: neighbouring rows lie side by side in the kernel.
+            for channel in 0..sizes.out_channels {
+                for (row, to) in (chunk * together..).zip(rows.chunks_exact_mut(row_len)) {
+                    let (group, row) = (row / sizes.in_channels, row % sizes.in_channels);
+                    let start = (group * sizes.out_channels + channel) * weight.strides[0]
+                        + row * weight.strides[1];
+                    for &(from, place, step) in &places {
+                        to[place + channel * step] = weight.data[start + from];
+                    }
+                }
+            }
+        });
+        Self { data, row_len }
+    }
+
+    /// The matrix of each group for the residue whose part of a row starts here.
+    fn matrices(&self, sizes: &Sizes, start: usize, inner: usize) -> Result<Vec<MatRef<'_, T>>> {
+        let rows = sizes.in_channels;
+        let matrix = |group: usize| {
+            let data = self.data.get(group * rows * self.row_len + start..);
+            Ok(MatRef::new(
+                data.unwrap_or_default(),
+                rows,
+                inner,
+                self.row_len,
+                1,
+            )?)
+        };
+        (0..sizes.groups).map(matrix).collect()
+    }
 }
 
 /// Where the positions of a residue lie in a channel of the image.
