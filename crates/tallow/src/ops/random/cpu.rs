@@ -98,9 +98,17 @@ impl Kernel for Wide<'_> {
         match self.distribution {
             Distribution::Uniform { low, high } => {
                 let (low, range) = (low as f32, (high - low) as f32);
-                for (at, slot) in self.values.iter_mut().enumerate() {
-                    let word = words[at % 4][at / 4] >> 8;
-                    *slot = (word as f32 * STEP_24).mul_add(range, low);
+                // Word by word, which vectors do, and then in the order of the blocks.
+                let mut numbers = [[0.0; WIDE]; 4];
+                for (numbers, words) in numbers.iter_mut().zip(&words) {
+                    for (number, word) in numbers.iter_mut().zip(words) {
+                        *number = ((word >> 8) as f32 * STEP_24).mul_add(range, low);
+                    }
+                }
+                for (block, slots) in self.values.chunks_exact_mut(4).enumerate() {
+                    for (slot, numbers) in slots.iter_mut().zip(&numbers) {
+                        *slot = numbers[block];
+                    }
                 }
             }
             Distribution::Normal { mean, deviation } => {
@@ -200,8 +208,8 @@ impl Kernel for WideF64<'_> {
     }
 }
 
-/// ln u of a normal number: u = m · 2ᵉ with m in [√½, √2), and ln m = 2 artanh s, s = (m-1) / (m+1).
-/// s² is below 0.0295, so that the series' 12th power of it is below 2⁻⁵³.
+/// ln u of a normal number: u = m · 2ᵉ with m in [√½, √2), and ln m = 2 artanh s for
+/// s = (m - 1) / (m + 1). s² is below 0.0295, so that the series' 12th power of it is below 2⁻⁵³.
 #[inline(always)]
 fn logarithm(u: f64) -> f64 {
     let root_half = std::f64::consts::FRAC_1_SQRT_2.to_bits();

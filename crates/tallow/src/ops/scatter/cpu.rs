@@ -218,17 +218,26 @@ impl<T: Copy, F> Scatter<'_, T, F> {
     where
         F: Fn(&mut A, T),
     {
-        let [id_stride, source_stride, stride] = self.walk.inner_strides();
+        // The ids are contiguous, so an inner run of them is.
+        let [_, source_stride, stride] = self.walk.inner_strides();
         self.walk
             .for_each_run(range, |[id_at, source_at, target_at], span| {
-                for at in 0..span.len() {
-                    let id = self.ids[id_at + at * id_stride];
-                    if id == PADDING || !own.contains(&(id as usize)) {
-                        continue;
+                let ids = self.ids[id_at..][..span.len()].iter();
+                let mut put = |(at, &id): (usize, &i64), value: T| {
+                    // Padding, -1, is in no range.
+                    if (id as usize).wrapping_sub(own.start) < own.len() {
+                        let place = target_at + at * stride + id as usize * self.step;
+                        (self.put)(&mut part[place - start], value);
                     }
-                    let place = target_at + at * stride + id as usize * self.step;
-                    let value = self.source[source_at + at * source_stride];
-                    (self.put)(&mut part[place - start], value);
+                };
+                if source_stride == 1 {
+                    let values = &self.source[source_at..][..span.len()];
+                    ids.enumerate()
+                        .zip(values)
+                        .for_each(|(id, value)| put(id, *value));
+                } else {
+                    ids.enumerate()
+                        .for_each(|id| put(id, self.source[source_at + id.0 * source_stride]));
                 }
             });
     }

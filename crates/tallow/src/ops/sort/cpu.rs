@@ -8,9 +8,9 @@
 //! comes first. A thread takes whole rows.
 
 use super::key::Keyed;
-use crate::Result;
 use crate::cpu::map::Cost;
 use crate::cpu::{CpuView, View, copy, recycle};
+use crate::{CpuStorage, Result};
 
 /// Shorter rows are sorted by comparison: a pass clears and sums 256 counters, about as much work
 /// as moving 256 elements.
@@ -48,6 +48,36 @@ fn sort_rows<T: Keyed>(x: View<'_, T>, ascending: bool, out: &mut [u32]) {
     if let Some(packed) = packed {
         recycle::give(packed);
     }
+}
+
+/// The elements of each row of `x` at the places that `order`, row-major, has for it.
+pub(super) fn in_order(x: CpuView<'_>, order: &[u32], out: &mut CpuStorage) -> Result<()> {
+    crate::with_dtype!(x.dtype(), "sort", T in all => {
+        let (x, out) = (x.typed::<T>()?, out.as_mut_slice::<T>()?);
+        let packed = x.contiguous().is_none().then(|| {
+            let mut packed = recycle::take::<T>(x.count());
+            copy::copy(x, &mut packed);
+            packed
+        });
+        let data = packed.as_deref().unwrap_or(x.data);
+        let len = x.dims.last().copied().unwrap_or(1);
+        let rows = data.len() / len;
+        let count = out.len() / rows;
+        let chunk = tallow_threads::chunk_len(rows, (Cost::Light.min_chunk() / count).max(1));
+        tallow_threads::parallel_chunks_mut(out, chunk * count, |index, part| {
+            let rows = data[index * chunk * len..].chunks_exact(len);
+            let orders = order[index * chunk * count..].chunks_exact(count);
+            for ((row, order), out) in rows.zip(orders).zip(part.chunks_exact_mut(count)) {
+                for (slot, &place) in out.iter_mut().zip(order) {
+                    *slot = row[place as usize];
+                }
+            }
+        });
+        if let Some(packed) = packed {
+            recycle::give(packed);
+        }
+        Ok(())
+    })
 }
 
 /// A key with its place.
@@ -112,7 +142,12 @@ fn sort_part<T: Keyed, I: Item>(
             items.sort_unstable();
         } else {
             other.resize(count, I::default());
-            radix_sort(&mut items, &mut other, T::BYTES);
+            match T::BYTES {
+                1 => radix_sort::<I, 1>(&mut items, &mut other),
+                2 => radix_sort::<I, 2>(&mut items, &mut other),
+                4 => radix_sort::<I, 4>(&mut items, &mut other),
+                _ => radix_sort::<I, 8>(&mut items, &mut other),
+            }
         }
         for (out, item) in out.iter_mut().zip(&items) {
             *out = item.place();
@@ -121,15 +156,15 @@ fn sort_part<T: Keyed, I: Item>(
 }
 
 /// Sorts by the key's bytes. Equal keys keep their order, which is that of their places.
-fn radix_sort<I: Item>(items: &mut [I], other: &mut [I], bytes: usize) {
-    let mut counts: [Counts; 8] = [[0; 256]; 8];
+fn radix_sort<I: Item, const BYTES: usize>(items: &mut [I], other: &mut [I]) {
+    let mut counts: [Counts; BYTES] = [[0; 256]; BYTES];
     for item in items.iter() {
-        for (number, counts) in counts[..bytes].iter_mut().enumerate() {
+        for (number, counts) in counts.iter_mut().enumerate() {
             counts[item.byte(number)] += 1;
         }
     }
     let (mut from, mut to, mut passes) = (items, other, 0);
-    for (number, counts) in counts[..bytes].iter_mut().enumerate() {
+    for (number, counts) in counts.iter_mut().enumerate() {
         if counts[from[0].byte(number)] as usize == from.len() {
             continue;
         }
@@ -177,12 +212,12 @@ mod tests {
                 .collect();
             let mut want = items.clone();
             want.sort_unstable();
-            radix_sort(&mut items, &mut vec![0; count], 4);
+            radix_sort::<_, 4>(&mut items, &mut vec![0; count]);
             assert_eq!(items, want);
             let mut pairs: Vec<Pair> = keys.iter().zip(0..).map(|(&k, at)| (k << 17, at)).collect();
             let mut want = pairs.clone();
             want.sort_unstable();
-            radix_sort(&mut pairs, &mut vec![(0, 0); count], 8);
+            radix_sort::<_, 8>(&mut pairs, &mut vec![(0, 0); count]);
             assert_eq!(pairs, want);
         }
     }

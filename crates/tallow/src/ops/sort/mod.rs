@@ -10,8 +10,9 @@ mod key;
 
 use super::{Family, OpInfo};
 use crate::cpu::CpuView;
-use crate::op::{Op, apply};
+use crate::op::{Gradients, Op, apply};
 use crate::{CpuStorage, D, DType, Error, Result, Shape, Tensor, bail};
+use smallvec::smallvec;
 
 /// The family's entry in [`ALL`](super::ALL).
 pub const FAMILY: Family = Family {
@@ -73,6 +74,28 @@ impl Op for ArgSort {
     }
 }
 
+/// The elements of each row at the places that its order has for it. The operands are the rows and
+/// an order that [`ArgSort`] made of them.
+struct InOrder;
+
+impl Op for InOrder {
+    fn name(&self) -> &'static str {
+        "sort_last_dim"
+    }
+    fn infer(&self, inputs: &[&Tensor]) -> Result<(Shape, DType)> {
+        Ok((inputs[1].shape().clone(), inputs[0].dtype()))
+    }
+    fn cpu(&self, inputs: &[CpuView<'_>], out: &mut CpuStorage) -> Result<()> {
+        let order = inputs[1].typed::<u32>()?;
+        cpu::in_order(inputs[0], &order.data[..order.count()], out)
+    }
+    fn gradient(&self, inputs: &[&Tensor], _: &Tensor, upstream: &Tensor) -> Result<Gradients> {
+        let zeros = inputs[0].zeros_like()?;
+        let gradient = zeros.scatter_add(inputs[1], upstream, D::Minus1)?;
+        Ok(smallvec![Some(gradient), None])
+    }
+}
+
 /// Order along the last dimension.
 impl Tensor {
     /// The indexes (u32) that put each row of the last dimension in order: rising for `asc`, else
@@ -101,7 +124,7 @@ impl Tensor {
     /// ```
     pub fn sort_last_dim(&self, asc: bool) -> Result<(Tensor, Tensor)> {
         let order = self.arg_sort_last_dim(asc)?;
-        Ok((self.gather(&order, D::Minus1)?, order))
+        Ok((apply(InOrder, &[self, &order])?, order))
     }
 
     /// The `k` greatest elements of each row of the last dimension, or the least, in order; and the
@@ -119,7 +142,7 @@ impl Tensor {
     pub fn topk_last_dim(&self, k: usize, greatest: bool) -> Result<(Tensor, Tensor)> {
         let (ascending, count) = (!greatest, Some(k));
         let ids = apply(ArgSort { ascending, count }, &[self])?;
-        Ok((self.gather(&ids, D::Minus1)?, ids))
+        Ok((apply(InOrder, &[self, &ids])?, ids))
     }
 }
 
