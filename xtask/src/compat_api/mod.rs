@@ -22,7 +22,10 @@ const PATH: &str = "docs/compat.md";
 const TOOLCHAIN: &str = concat!(env!("CARGO_PKG_RUST_VERSION"), ".0");
 
 /// Packages of ours that stand for candle's, with the crates that they re-export, in order.
-const PAIRS: &[(&str, &[&str])] = &[("candle-core", &["tallow"])];
+const PAIRS: &[(&str, &[&str])] = &[
+    ("candle-core", &["tallow"]),
+    ("candle-nn", &["tallow", "tallow-nn"]),
+];
 
 /// Writes the table, or only compares it with the file.
 pub(crate) fn run(check: bool) -> Result<(), String> {
