@@ -9,7 +9,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use tallow::{CpuStorage, DType, Device, InplaceOp1, Layout, Result, Tensor, Var, bail};
+use tallow::{CpuStorage, DType, Device, InplaceOp1, InplaceOp2, Layout, Result, Tensor, Var, bail};
 
 /// Tensors of the last part.
 const SHARED: usize = 8;
@@ -30,6 +30,27 @@ impl InplaceOp1 for Increment {
                 data[layout.start_offset() + row * down + column * right] += 1;
             }
         }
+        Ok(())
+    }
+}
+
+/// Copies the operand, a square of i64, into the target.
+struct CopyFrom;
+
+impl InplaceOp2 for CopyFrom {
+    fn name(&self) -> &'static str {
+        "copy_from"
+    }
+    fn cpu_fwd(
+        &self,
+        storage: &mut CpuStorage,
+        layout: &Layout,
+        rhs: &CpuStorage,
+        rhs_layout: &Layout,
+    ) -> Result<()> {
+        let (data, rhs) = (storage.as_mut_slice::<i64>()?, rhs.as_slice::<i64>()?);
+        let places = layout.strided_index().zip(rhs_layout.strided_index());
+        places.for_each(|(to, from)| data[to] = rhs[from]);
         Ok(())
     }
 }
@@ -92,7 +113,7 @@ fn one_step(world: &World, thread: usize, random: &mut Random, last: &mut [f64; 
             row.const_set(last[1].into())?;
         }
         3 => {
-            world.wheel.slice_set(&world.wheel.t()?, 0, 0)?;
+            world.wheel.inplace_op2(&world.wheel.t()?, &CopyFrom)?;
         }
         4 => check_wheel(&world.wheel)?,
         5 => {
@@ -109,7 +130,9 @@ fn one_step(world: &World, thread: usize, random: &mut Random, last: &mut [f64; 
         }
         _ => {
             let (to, from) = (random.below(SHARED), random.below(SHARED));
-            world.shared[to].slice_set(&world.shared[from], 0, 0)?;
+            if to != from {
+                world.shared[to].slice_set(&world.shared[from], 0, 0)?;
+            }
             uniform(&world.shared[to])?;
         }
     }

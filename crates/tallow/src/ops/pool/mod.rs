@@ -160,7 +160,7 @@ impl Tensor {
     /// ```
     /// use tallow::{Device, Tensor};
     /// let x = Tensor::arange(0f32, 9., &Device::Cpu)?.reshape((1, 1, 3, 3))?;
-    /// let y = x.max_pool2d_with_stride((2, 3), 1)?;
+    /// let y = x.max_pool2d_with_stride((2, 3), (1, 1))?;
     /// assert_eq!(y.flatten_all()?.to_vec1::<f32>()?, [5., 8.]);
     /// # Ok::<(), tallow::Error>(())
     /// ```
