@@ -7,7 +7,7 @@
 use crate::command::{Tool, cargo};
 use crate::need::Need;
 use crate::plan::Step;
-use crate::{ops_table, tidy};
+use crate::{compat_api, compat_tests, ops_table, tidy};
 
 /// What one runs while working.
 pub(crate) const CHECK: &[Step] = &[FMT, TIDY, CLIPPY, TEST_QUICK];
@@ -23,11 +23,12 @@ pub(crate) const CI: &[Step] = &[
     DOC,
     OPS_TABLE,
     TEST,
+    NEON,
 ];
 
 /// What `ci --full` adds. These steps are written, but none has passed from end to end yet; one
 /// that has moves up to [`CI`].
-pub(crate) const FULL: &[Step] = &[NEON, MIRI, PACKAGE, EXHAUSTIVE_MATH];
+pub(crate) const FULL: &[Step] = &[MIRI, PACKAGE, COMPAT_API, COMPAT_TESTS, EXHAUSTIVE_MATH];
 
 /// The crates that know nothing of models, as cargo's arguments.
 const CORE: &str = "-p tallow-threads -p tallow-simd -p tallow-gemm -p tallow-quant \
@@ -193,9 +194,22 @@ const PACKAGE: Step = Step {
     needs: &[],
     run: || {
         // What is never published cannot be packaged.
-        let own = "--exclude xtask --exclude ops-table --exclude candle-core";
+        let own = "--exclude xtask --exclude ops-table --exclude candle-core \
+                   --exclude candle-nn";
         cargo(&format!("package --workspace --locked --allow-dirty {own}")).run()
     },
+};
+
+const COMPAT_API: Step = Step {
+    name: "compat-api",
+    needs: &[Need::Toolchain(MSRV_TOOLCHAIN)],
+    run: || compat_api::run(true),
+};
+
+const COMPAT_TESTS: Step = Step {
+    name: "compat-tests",
+    needs: &[],
+    run: || compat_tests::run(None),
 };
 
 const EXHAUSTIVE_MATH: Step = Step {
