@@ -9,7 +9,9 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use tallow::{CpuStorage, DType, Device, InplaceOp1, InplaceOp2, Layout, Result, Tensor, Var, bail};
+use tallow::{
+    CpuStorage, DType, Device, InplaceOp1, InplaceOp2, Layout, Result, Tensor, Var, bail,
+};
 
 /// Tensors of the last part.
 const SHARED: usize = 8;

@@ -68,7 +68,7 @@ macro_rules! inplace_op {
 
         impl Tensor {
             #[doc = $doc]
-            #[doc = "It writes into this tensor; every tensor over the same buffer sees the change."]
+            #[doc = "It writes into this tensor; tensors over the same buffer see the change."]
             #[doc = "Not recorded for gradients."]
             pub fn $method<C: $Trait>(&self, $($storage: &Self,)* c: &C) -> Result<()> {
                 apply_in_place(&$Adapter(c), self, &[$($storage),*])
