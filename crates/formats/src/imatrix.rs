@@ -54,7 +54,7 @@ fn from_shared(bytes: SharedBytes) -> Result<Vec<(String, Vec<f32>)>> {
     let mut entries = Vec::new();
     for position in 0..count {
         let name = cursor.string(&format_args!("name of entry {position}"))?;
-        let what = format_args!("entry {}", Quoted(name));
+        let what = format!("entry {}", Quoted(name));
         let calls = i32::from_le_bytes(cursor.array(&what)?);
         let len = cursor.count(size_of::<f32>(), &what)?;
         let sums = cursor.take(len * size_of::<f32>(), &what)?;
