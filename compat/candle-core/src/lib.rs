@@ -17,6 +17,7 @@ pub mod cpu_backend;
 pub mod op;
 pub mod pickle;
 mod processor;
+mod sizes;
 pub mod test_utils;
 
 /// Errors.
@@ -69,5 +70,6 @@ macro_rules! map_dtype {
 
 /// Shapes and indexes of dimensions.
 pub mod shape {
-    pub use tallow::{D, Dim, Dims, Shape, ShapeWithOneHole};
+    pub use crate::sizes::*;
+    pub use tallow::{D, Dim, Dims, SCALAR, Shape, ShapeWithOneHole};
 }

@@ -56,7 +56,7 @@ pub use module::{Module, ModuleT};
 pub use ops::conv::params as conv;
 pub use ops::pool::ToUsize2;
 pub use scalar::{Scalar, TensorOrScalar, TensorScalar};
-pub use shape::{D, Dim, Dims, Shape, ShapeWithOneHole};
+pub use shape::{D, Dim, Dims, SCALAR, Shape, ShapeWithOneHole};
 pub use storage::{
     CpuStorage, CpuStorageRef, CudaStorage, GpuStorage, MetalStorage, Storage, StorageMutRef,
     StorageRef,

@@ -11,7 +11,7 @@ use crate::{Error, Result, bail};
 pub struct Shape(Vec<usize>);
 
 /// The shape of a scalar.
-const SCALAR: Shape = Shape(Vec::new());
+pub const SCALAR: Shape = Shape(Vec::new());
 
 impl std::fmt::Debug for Shape {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

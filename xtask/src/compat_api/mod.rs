@@ -1,8 +1,8 @@
 //! `cargo xtask compat-api`: compares our interface with candle's, and writes `docs/compat.md`.
 //!
-//! Both interfaces come from rustdoc's JSON, made by the oldest supported toolchain, whose form of
-//! it never changes. `compat/differences.toml` gives the reason for what is missing or different; a
-//! difference without a reason is an error, and so is a reason without a difference.
+//! Both interfaces come from rustdoc's JSON, made by the default toolchain.
+//! `compat/differences.toml` gives the reason for what is missing or different; a difference
+//! without a reason is an error, and so is a reason without a difference.
 
 mod differences;
 mod interface;
@@ -18,13 +18,11 @@ use std::path::{Path, PathBuf};
 const CANDLE: &str = "0.11.1";
 /// Where the table lies.
 const PATH: &str = "docs/compat.md";
-/// The toolchain whose JSON is read.
-const TOOLCHAIN: &str = concat!(env!("CARGO_PKG_RUST_VERSION"), ".0");
 
 /// Packages of ours that stand for candle's, with the crates that they re-export, in order.
 const PAIRS: &[(&str, &[&str])] = &[
-    ("candle-core", &["tallow"]),
-    ("candle-nn", &["tallow", "tallow-nn"]),
+    ("candle-core", &["tallow-quant", "tallow"]),
+    ("candle-nn", &["tallow-quant", "tallow", "tallow-nn"]),
 ];
 
 /// Writes the table, or only compares it with the file.
@@ -32,8 +30,9 @@ pub(crate) fn run(check: bool) -> Result<(), String> {
     let reasons = Reasons::read(&root().join("compat/differences.toml"))?;
     let mut text = String::from(HEAD);
     let mut unexplained = Vec::new();
+    let mut before: Vec<(String, Interface)> = Vec::new();
     for &(package, parts) in PAIRS {
-        let theirs = theirs(package)?;
+        let theirs = theirs(package, &before)?;
         let ours = ours(package, parts)?;
         let differences = differences::between(package, &theirs, &ours);
         unexplained.extend(reasons.unexplained(&differences));
@@ -43,6 +42,10 @@ pub(crate) fn run(check: bool) -> Result<(), String> {
             &differences,
             &reasons,
         ));
+        // candle's own packages call candle-core candle.
+        if package == "candle-core" {
+            before.push(("candle".to_owned(), theirs));
+        }
     }
     if !unexplained.is_empty() {
         let lines = unexplained.iter().map(Difference::line).collect::<Vec<_>>();
@@ -83,8 +86,9 @@ fn write(text: &str, check: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// candle's interface, from the package that crates.io has.
-fn theirs(package: &str) -> Result<Interface, String> {
+/// candle's interface, from the package that crates.io has; `before` are those of the packages that
+/// it builds on.
+fn theirs(package: &str, before: &[(String, Interface)]) -> Result<Interface, String> {
     let folder = root().join("target/compat-api");
     let manifest = format!(
         "[package]\nname = \"theirs\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n\
@@ -95,7 +99,14 @@ fn theirs(package: &str) -> Result<Interface, String> {
         .and_then(|()| fs::write(folder.join("Cargo.toml"), manifest));
     written.map_err(|error| format!("{}: {error}", folder.display()))?;
     let json = rustdoc(&folder.join("Cargo.toml"), package)?;
-    Ok(Crate::new(&json, &[]).interface())
+    Ok(Crate::new(&json, &borrowed(before)).interface())
+}
+
+fn borrowed(known: &[(String, Interface)]) -> Vec<(&str, &Interface)> {
+    known
+        .iter()
+        .map(|(name, found)| (name.as_str(), found))
+        .collect()
 }
 
 /// Our interface under candle's name: the package, and the crates whose items it re-exports.
@@ -117,7 +128,7 @@ fn ours(package: &str, parts: &[&str]) -> Result<Interface, String> {
 fn rustdoc(manifest: &Path, package: &str) -> Result<Value, String> {
     let target = root().join("target/compat-api/target");
     let line = format!(
-        "+{TOOLCHAIN} rustdoc --quiet --lib --manifest-path {} --package {package} \
+        "rustdoc --quiet --lib --manifest-path {} --package {package} \
          --target-dir {} -- -Z unstable-options --output-format json --cap-lints allow",
         manifest.display(),
         target.display()
