@@ -113,11 +113,9 @@ fn prepare(suite: &Suite, only: Option<&str>) -> Result<PathBuf, String> {
     let compat = |name: &str| root().join("compat").join(name).display().to_string();
     let manifest = format!(
         "[package]\nname = \"{}-tests\"\nversion = \"0.0.0\"\nedition = \"2021\"\n\n\
-         [dependencies]\ncandle-core = {{ path = \"{}\" }}\n\
-         candle = {{ package = \"candle-core\", path = \"{}\" }}\n{}\n\
+         [dependencies]\ncandle-core = {{ path = \"{}\" }}\n{}\n\
          [features]\ncuda = []\nmetal = []\ncutile = []\n\n[workspace]\n",
         suite.package,
-        compat("candle-core"),
         compat("candle-core"),
         suite.needs,
     );
