@@ -34,11 +34,10 @@ const SUITES: &[Suite] = &[Suite {
         "matmul_tests.rs",
         "pool_tests.rs",
         "pth_tests.rs",
-        "quantized_tests.rs",
         "serialization_tests.rs",
         "tensor_tests.rs",
     ],
-    needs: "anyhow = \"1\"\nfloat8 = \"0.7\"\nhalf = \"2\"\nrand = \"0.9\"\n\
+    needs: "anyhow = \"1\"\nfloat8 = \"0.7\"\nhalf = \"2\"\nnum-traits = \"0.2\"\nrand = \"0.9\"\n\
             safetensors = \"0.8\"\n",
 }];
 

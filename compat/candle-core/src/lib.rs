@@ -13,6 +13,7 @@
 
 pub use tallow::*;
 
+pub mod backend;
 pub mod cpu_backend;
 pub mod op;
 pub mod pickle;

@@ -56,12 +56,12 @@ pub fn to_vec3_round(t: &Tensor, digits: i32) -> Result<Vec<Vec<Vec<f32>>>> {
 }
 
 /// Makes tests of a function of a device: one for the processor. The names for CUDA and Metal are
-/// taken and not used: a GPU is found at run time.
+/// taken and not used: a GPU is found at run time. `Result` is the caller's.
 #[macro_export]
 macro_rules! test_device {
     ($function:ident, $cpu:ident, $cuda:ident, $metal:ident) => {
         #[test]
-        fn $cpu() -> $crate::Result<()> {
+        fn $cpu() -> Result<()> {
             $function(&$crate::Device::Cpu)
         }
     };
