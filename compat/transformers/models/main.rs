@@ -40,7 +40,11 @@ fn main() -> Result<()> {
 
 fn write(folder: &Path, files: &[&str]) -> Result<()> {
     std::fs::create_dir_all(folder)?;
-    for (name, run) in text::MODELS.iter().chain(image::MODELS).chain(audio::MODELS) {
+    for (name, run) in text::MODELS
+        .iter()
+        .chain(image::MODELS)
+        .chain(audio::MODELS)
+    {
         save(folder, name, run())?;
     }
     if let Some(gguf) = files.first() {
@@ -97,7 +101,11 @@ fn compare(ours: &Path, theirs: &Path) -> Result<()> {
 fn sorted(folder: &Path) -> Result<BTreeMap<String, std::path::PathBuf>> {
     let entry = |entry: std::io::Result<std::fs::DirEntry>| {
         let path = entry?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         Ok((name, path))
     };
     std::fs::read_dir(folder)?.map(entry).collect()
@@ -108,16 +116,21 @@ fn distance(own: &Tensor, other: &Tensor) -> Result<f64> {
     if own.shape() != other.shape() {
         return Ok(f64::INFINITY);
     }
-    let values = |x: &Tensor| -> Result<Vec<f64>> {
-        Ok(x.to_dtype(DType::F64)?.flatten_all()?.to_vec1()?)
-    };
+    let values =
+        |x: &Tensor| -> Result<Vec<f64>> { Ok(x.to_dtype(DType::F64)?.flatten_all()?.to_vec1()?) };
     let (own, other) = (values(own)?, values(other)?);
-    let greatest = other.iter().fold(0.0f64, |most, value| most.max(value.abs()));
+    let greatest = other
+        .iter()
+        .fold(0.0f64, |most, value| most.max(value.abs()));
     let mut apart = 0.0f64;
     for (own, other) in own.iter().zip(&other) {
         let same = own == other || (own.is_nan() && other.is_nan());
         let difference = if same { 0.0 } else { (own - other).abs() };
-        apart = if difference.is_nan() { f64::INFINITY } else { apart.max(difference) };
+        apart = if difference.is_nan() {
+            f64::INFINITY
+        } else {
+            apart.max(difference)
+        };
     }
     Ok(apart / greatest.max(f64::MIN_POSITIVE))
 }

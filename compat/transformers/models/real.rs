@@ -40,5 +40,8 @@ pub(crate) fn bert(folder: &Path) -> Result<Outputs> {
     // "a tensor library runs language models"
     let ids = [101u32, 1037, 23435, 3075, 3216, 2653, 4275, 102];
     let ids = Tensor::new(&ids, &Device::Cpu)?.unsqueeze(0)?;
-    Ok(vec![("hidden", model.forward(&ids, &ids.zeros_like()?, None)?)])
+    Ok(vec![(
+        "hidden",
+        model.forward(&ids, &ids.zeros_like()?, None)?,
+    )])
 }

@@ -159,5 +159,9 @@ fn t5() -> Result<Outputs> {
     let encoded = model.encode(&ids(13, 200)?)?;
     let decoded = model.decode(&ids(4, 200)?, &encoded)?;
     let best = decoded.argmax(D::Minus1)?;
-    Ok(vec![("encoded", encoded), ("decoded", decoded), ("best", best)])
+    Ok(vec![
+        ("encoded", encoded),
+        ("decoded", decoded),
+        ("best", best),
+    ])
 }
