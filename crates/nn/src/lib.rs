@@ -7,6 +7,8 @@
 //! let variables = VarMap::new();
 //! let builder = VarBuilder::from_varmap(&variables, DType::F32, &Device::Cpu);
 //! let layer = linear(2, 1, builder.pp("layer"))?;
+//! // From random numbers, unless they are set.
+//! variables.all_vars().iter().try_for_each(|weight| weight.set(&weight.zeros_like()?))?;
 //! let mut optimizer = AdamW::new_lr(variables.all_vars(), 0.1)?;
 //! let x = Tensor::new(&[[1f32, 2.], [3., 4.]], &Device::Cpu)?;
 //! let target = Tensor::new(&[[1f32], [2.]], &Device::Cpu)?;
