@@ -4,14 +4,12 @@
 //! into a temporary package below `target/` and never become part of this repository.
 //! `compat/tests.toml` names the tests that are left out, with the reason.
 
+use crate::candle;
 use crate::command::{cargo, root};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
-
-/// The release whose tests are run.
-const CANDLE: &str = "0.11.1";
 
 /// A package's test files, and what they need beside candle.
 struct Suite {
@@ -43,7 +41,7 @@ const SUITES: &[Suite] = &[Suite {
 
 /// Runs every suite, or the file of one name.
 pub(crate) fn run(only: Option<&str>) -> Result<(), String> {
-    let left_out = left_out()?;
+    let left_out = candle::reasons(&root().join("compat/tests.toml"))?;
     let mut failed = Vec::new();
     for suite in SUITES {
         let folder = prepare(suite, only)?;
@@ -67,21 +65,6 @@ pub(crate) fn run(only: Option<&str>) -> Result<(), String> {
         true => Ok(()),
         false => Err(failed.join("\n")),
     }
-}
-
-/// Tests that are left out, `package: file::test`, with the reasons.
-pub(crate) fn left_out() -> Result<Vec<(String, String)>, String> {
-    let path = root().join("compat/tests.toml");
-    let wrong = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    let text = fs::read_to_string(&path).map_err(|error| wrong(&error))?;
-    let table: toml::Table = text
-        .parse()
-        .map_err(|error: toml::de::Error| wrong(&error))?;
-    let entry = |(name, reason): (String, toml::Value)| match reason {
-        toml::Value::String(reason) if reason.len() > 10 => Ok((name, reason)),
-        _ => Err(wrong(&format!("{name:?} wants a reason"))),
-    };
-    table.into_iter().map(entry).collect()
 }
 
 /// Makes the temporary package and gives its folder.
@@ -124,28 +107,19 @@ fn prepare(suite: &Suite, only: Option<&str>) -> Result<PathBuf, String> {
 
 /// Where cargo keeps the sources of a package of candle's.
 fn registry_folder(package: &str) -> Result<PathBuf, String> {
-    let folder = root().join("target/compat-tests/registry");
-    let io = |error: std::io::Error| format!("{}: {error}", folder.display());
-    fs::create_dir_all(folder.join("src")).map_err(io)?;
-    fs::write(folder.join("src/lib.rs"), "").map_err(io)?;
-    let manifest = format!(
-        "[package]\nname = \"registry\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n\
-         [dependencies]\n{package} = \"={CANDLE}\"\n\n[workspace]\n"
-    );
-    fs::write(folder.join("Cargo.toml"), manifest).map_err(io)?;
     let line = format!(
         "metadata --format-version 1 --manifest-path {}",
-        folder.join("Cargo.toml").display()
+        candle::manifest()?.display()
     );
     let found: Value = serde_json::from_str(&cargo(&line).output()?)
         .map_err(|error| format!("cargo metadata: {error}"))?;
     let packages = found["packages"].as_array().into_iter().flatten();
-    let mut ours = packages.filter(|found| found["name"] == package && found["version"] == CANDLE);
+    let mut ours = packages.filter(|found| found["name"] == package);
     let manifest = ours
         .next()
         .and_then(|found| found["manifest_path"].as_str());
     let folder = manifest.and_then(|path| Path::new(path).parent());
     folder
         .map(Path::to_owned)
-        .ok_or_else(|| format!("cargo metadata names no {package} {CANDLE}"))
+        .ok_or_else(|| format!("cargo metadata names no {package}"))
 }

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod candle;
 mod command;
 mod compat_api;
 mod compat_tests;

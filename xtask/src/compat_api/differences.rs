@@ -1,9 +1,9 @@
 //! Differences of two interfaces, and the reasons for them.
 
 use super::interface::Interface;
+use crate::candle;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
 
 /// Something that candle has and we have not, or have otherwise.
@@ -46,18 +46,7 @@ pub(super) struct Reasons {
 impl Reasons {
     /// Reads a table of reasons: `"candle-core: cuda" = "the reason"`.
     pub(super) fn read(path: &Path) -> Result<Self, String> {
-        let wrong = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-        let text = fs::read_to_string(path).map_err(|error| wrong(&error))?;
-        let table: toml::Table = text
-            .parse()
-            .map_err(|error: toml::de::Error| wrong(&error))?;
-        let mut all = Vec::new();
-        for (name, reason) in table {
-            let reason = reason
-                .as_str()
-                .ok_or_else(|| wrong(&"a reason is a text"))?;
-            all.push((name, reason.to_owned()));
-        }
+        let all = candle::reasons(path)?;
         let used = RefCell::default();
         Ok(Self { all, used })
     }

@@ -7,6 +7,7 @@
 mod differences;
 mod interface;
 
+use crate::candle;
 use crate::command::{cargo, root};
 use differences::{Difference, Reasons};
 use interface::{Crate, Interface};
@@ -14,8 +15,6 @@ use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The release whose interface is ours.
-const CANDLE: &str = "0.11.1";
 /// Where the table lies.
 const PATH: &str = "docs/compat.md";
 
@@ -89,16 +88,7 @@ fn write(text: &str, check: bool) -> Result<(), String> {
 /// candle's interface, from the package that crates.io has; `before` are those of the packages that
 /// it builds on.
 fn theirs(package: &str, before: &[(String, Interface)]) -> Result<Interface, String> {
-    let folder = root().join("target/compat-api");
-    let manifest = format!(
-        "[package]\nname = \"theirs\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n\
-         [dependencies]\ncandle-core = \"={CANDLE}\"\ncandle-nn = \"={CANDLE}\"\n\n[workspace]\n"
-    );
-    let written = fs::create_dir_all(folder.join("src"))
-        .and_then(|()| fs::write(folder.join("src/lib.rs"), ""))
-        .and_then(|()| fs::write(folder.join("Cargo.toml"), manifest));
-    written.map_err(|error| format!("{}: {error}", folder.display()))?;
-    let json = rustdoc(&folder.join("Cargo.toml"), package)?;
+    let json = rustdoc(&candle::manifest()?, package)?;
     Ok(Crate::new(&json, &borrowed(before)).interface())
 }
 
@@ -115,11 +105,7 @@ fn ours(package: &str, parts: &[&str]) -> Result<Interface, String> {
     let mut known: Vec<(String, Interface)> = Vec::new();
     for part in parts.iter().chain([&package]) {
         let json = rustdoc(&manifest, part)?;
-        let others: Vec<_> = known
-            .iter()
-            .map(|(name, found)| (name.as_str(), found))
-            .collect();
-        let interface = Crate::new(&json, &others).interface();
+        let interface = Crate::new(&json, &borrowed(&known)).interface();
         known.push((part.replace('-', "_"), interface));
     }
     Ok(known.pop().map(|(_, found)| found).unwrap_or_default())
