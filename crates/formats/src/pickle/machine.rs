@@ -163,10 +163,7 @@ impl<'a> Machine<'a> {
             b't' => Value::Tuple(self.pop_mark()?),
             0x85..=0x87 => {
                 let len = usize::from(code - 0x84);
-                let Some(start) = self.stack.len().checked_sub(len) else {
-                    return Err(self.problem("the stack is empty"));
-                };
-                Value::Tuple(self.stack.split_off(start))
+                Value::Tuple(self.pop_last(len)?)
             }
             b']' => Value::List(Vec::new()),
             b'l' => Value::List(self.pop_mark()?),
@@ -324,13 +321,24 @@ impl<'a> Machine<'a> {
         Ok(true)
     }
 
+    /// The values above the last mark. Nothing below it is taken before the mark is, so that a
+    /// mark is never higher than the stack.
+    fn open(&self) -> &[Id] {
+        &self.stack[self.marks.last().copied().unwrap_or(0)..]
+    }
+
     /// The value on top, above the last mark.
     fn top(&self) -> Result<Id> {
-        let bottom = self.marks.last().copied().unwrap_or(0);
-        match self.stack.last() {
-            Some(&id) if self.stack.len() > bottom => Ok(id),
-            _ => Err(self.problem("the stack is empty")),
+        let top = self.open().last().copied();
+        top.ok_or_else(|| self.problem("the stack is empty"))
+    }
+
+    /// The last `len` values, all above the last mark.
+    fn pop_last(&mut self, len: usize) -> Result<Vec<Id>> {
+        if len > self.open().len() {
+            return Err(self.problem("the stack is empty"));
         }
+        Ok(self.stack.split_off(self.stack.len() - len))
     }
 
     fn pop(&mut self) -> Result<Id> {
@@ -441,6 +449,9 @@ mod tests {
             b"h\x07.",
             b"N}a.",
             b"(N0.",
+            b"N(\x85t.",
+            b"NN(N\x86t.",
+            b"NNN(\x87\x85t.",
             b"NNs.",
             b"(Nd.",
             b"I1x\n.",

@@ -3,6 +3,7 @@
 use tallow_formats::npy::{Array, Npz};
 use tallow_formats::{Error, pth};
 
+use crate::older_raw::{archive, npy, pth_view};
 use crate::{MUTATIONS, assert_says, bounded, bounded_by, mutations, turn};
 
 /// The window and the tables of an inflater, the first reserve for what comes out of it (1 MiB),
@@ -44,14 +45,6 @@ fn read_pth(bytes: &[u8]) -> Result<(), Error> {
         }
         Ok(())
     })
-}
-
-fn npy(header: &str, data: usize) -> Vec<u8> {
-    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
-    bytes.extend((header.len() as u16).to_le_bytes());
-    bytes.extend(header.as_bytes());
-    bytes.resize(bytes.len() + data, 0);
-    bytes
 }
 
 #[test]
@@ -151,46 +144,6 @@ fn other_files_are_no_archives() {
         assert!(read_pth(bytes).is_err());
     }
     assert_says("text", read_pth(b"hello"), "pth: not a zip archive");
-}
-
-/// An archive of one stored entry for each name; checksums are not looked at.
-fn archive(entries: &[(&str, &[u8])]) -> Vec<u8> {
-    let (mut bytes, mut directory) = (Vec::new(), Vec::new());
-    for (name, data) in entries {
-        let len = (data.len() as u32).to_le_bytes();
-        let mut fields = vec![20, 0, 0, 0, 0, 0, 0, 0, 0x21, 0, 0, 0, 0, 0];
-        fields.extend(len);
-        fields.extend(len);
-        fields.extend((name.len() as u16).to_le_bytes());
-        fields.extend([0, 0]);
-        directory.extend(b"PK\x01\x02\x14\x00");
-        directory.extend(&fields);
-        directory.extend([0; 10]);
-        directory.extend((bytes.len() as u32).to_le_bytes());
-        directory.extend(name.as_bytes());
-        bytes.extend(b"PK\x03\x04");
-        bytes.extend(&fields);
-        bytes.extend(name.as_bytes());
-        bytes.extend(*data);
-    }
-    let (start, len) = (bytes.len() as u32, directory.len() as u32);
-    bytes.extend(&directory);
-    bytes.extend(b"PK\x05\x06\x00\x00\x00\x00");
-    bytes.extend((entries.len() as u16).to_le_bytes());
-    bytes.extend((entries.len() as u16).to_le_bytes());
-    bytes.extend(len.to_le_bytes());
-    bytes.extend(start.to_le_bytes());
-    bytes.extend([0, 0]);
-    bytes
-}
-
-/// A pth file with a tensor `w`: shape and strides as pickled integers.
-fn pth_view(offset: &str, shape: &str, strides: &str, len: &str) -> Vec<u8> {
-    let pickle = format!(
-        "}}S'w'\nctorch._utils\n_rebuild_tensor_v2\n((S'storage'\nctorch\nFloatStorage\nS'0'\n\
-         S'cpu'\nI{len}\ntQI{offset}\n({shape}t({strides}ttRs."
-    );
-    archive(&[("a/data.pkl", pickle.as_bytes()), ("a/data/0", &[0; 24])])
 }
 
 #[test]

@@ -8,6 +8,8 @@ mod gguf;
 mod older;
 mod safetensors;
 
+#[path = "../support/older.rs"]
+mod older_raw;
 #[path = "../support/raw.rs"]
 mod raw;
 

@@ -2,32 +2,9 @@
 
 use tallow_formats::{Error, ggml, imatrix};
 
+use crate::older_raw::{GGJT, complete_ggml, importance_matrix, words};
 use crate::raw::complete_gguf;
 use crate::{MUTATIONS, assert_says, bounded, mutations, turn};
-
-fn words(words: &[u32]) -> Vec<u8> {
-    words.iter().flat_map(|word| word.to_le_bytes()).collect()
-}
-
-const GGJT: u32 = 0x6767_6a74;
-
-/// A file with two tokens, an f32 tensor `norm` [3] and a Q4_0 tensor `w` [2, 32].
-fn complete(version: u32) -> Vec<u8> {
-    let mut file = words(&[GGJT, version, 2, 32, 1, 1, 1, 1, 0]);
-    for token in ["a", "çé"] {
-        file.extend(words(&[token.len() as u32]));
-        file.extend(token.as_bytes());
-        file.extend(0.5_f32.to_le_bytes());
-    }
-    for (name, dims, type_id, len) in [("norm", &[3][..], 0, 12), ("w", &[32, 2], 2, 36)] {
-        file.extend(words(&[dims.len() as u32, name.len() as u32, type_id]));
-        file.extend(words(dims));
-        file.extend(name.as_bytes());
-        file.resize(file.len().next_multiple_of(32), 0);
-        file.extend((0..len).map(|byte| byte as u8));
-    }
-    file
-}
 
 fn read(bytes: &[u8]) -> Result<(), Error> {
     let (len, bytes) = (bytes.len(), bytes.to_vec());
@@ -44,7 +21,7 @@ fn read(bytes: &[u8]) -> Result<(), Error> {
 #[test]
 fn a_sound_file_is_read() {
     let _turn = turn();
-    let file = ggml::File::from_bytes(complete(3)).unwrap();
+    let file = ggml::File::from_bytes(complete_ggml(3)).unwrap();
     assert_eq!(file.magic(), ggml::Magic::GgjtV3);
     assert_eq!(file.hyper_parameters().embedding_len, 32);
     let tokens: Vec<_> = file.tokens().collect();
@@ -60,7 +37,7 @@ fn a_sound_file_is_read() {
 #[test]
 fn a_file_cut_at_any_byte_is_refused_but_between_tensors() {
     let _turn = turn();
-    let file = complete(3);
+    let file = complete_ggml(3);
     let whole: Vec<usize> = (0..=file.len())
         .filter(|&len| read(&file[..len]).is_ok())
         .collect();
@@ -99,7 +76,7 @@ fn sizes_that_lie_are_refused() {
         ("data", tensor(&[1, 1, 0, 1 << 20]), "data of tensor \"x\""),
         (
             "old blocks",
-            complete(2),
+            complete_ggml(2),
             "another layout before version 3 of ggjt",
         ),
         ("version", words(&[GGJT, 4]), "unknown version 4 of ggjt"),
@@ -113,26 +90,15 @@ fn sizes_that_lie_are_refused() {
 #[test]
 fn changed_files_never_panic() {
     let _turn = turn();
-    for bytes in mutations(&complete(3), MUTATIONS) {
+    for bytes in mutations(&complete_ggml(3), MUTATIONS) {
         let _ = read(&bytes);
     }
-}
-
-fn matrix() -> Vec<u8> {
-    let mut file = words(&[2]);
-    for (name, calls, sums) in [("a", 2, &[1_f32, 3.][..]), ("çé", 0, &[5.])] {
-        file.extend(words(&[name.len() as u32]));
-        file.extend(name.as_bytes());
-        file.extend(words(&[calls, sums.len() as u32]));
-        file.extend(sums.iter().flat_map(|sum| sum.to_le_bytes()));
-    }
-    file
 }
 
 #[test]
 fn importance_matrices_are_means() {
     let _turn = turn();
-    let entries = imatrix::from_bytes(matrix()).unwrap();
+    let entries = imatrix::from_bytes(importance_matrix()).unwrap();
     let expected = [
         ("a".to_string(), vec![0.5, 1.5]),
         ("çé".to_string(), vec![5.0]),
@@ -147,15 +113,15 @@ fn importance_matrices_that_lie_are_refused() {
         let (len, bytes) = (bytes.len(), bytes.to_vec());
         bounded(len, || imatrix::from_bytes(bytes).map(drop))
     };
-    for len in 0..matrix().len() {
-        assert!(read(&matrix()[..len]).is_err(), "cut at {len}");
+    for len in 0..importance_matrix().len() {
+        assert!(read(&importance_matrix()[..len]).is_err(), "cut at {len}");
     }
     assert_says(
         "count",
         read(&words(&[u32::MAX])),
         "entry count is 4294967295",
     );
-    for bytes in mutations(&matrix(), MUTATIONS) {
+    for bytes in mutations(&importance_matrix(), MUTATIONS) {
         let _ = read(&bytes);
     }
 }
