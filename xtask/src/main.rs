@@ -12,6 +12,7 @@ mod candle;
 mod command;
 mod compat_api;
 mod compat_tests;
+mod fuzz_ops;
 mod need;
 mod ops_table;
 mod plan;
@@ -70,6 +71,22 @@ enum Command {
         /// Only this file of tests. Example: `cargo xtask compat-tests matmul_tests`.
         file: Option<String>,
     },
+    /// Random cases of every operation against the naive references. What fails is made small and
+    /// printed with its seed. Example: `cargo xtask fuzz-ops --cases 1 --seed 42`.
+    FuzzOps {
+        /// How many.
+        #[arg(long, default_value_t = fuzz_ops::CASES)]
+        cases: u64,
+        /// The seed of the first; the next has the next.
+        #[arg(long, default_value_t = 0)]
+        seed: u64,
+        /// Only of families whose names contain this.
+        #[arg(long, default_value = "")]
+        family: String,
+        /// As many more on candle and on Tallow, compared; candle is built for it.
+        #[arg(long)]
+        candle: bool,
+    },
     /// Runs 64 threads on shared tensors and checks that every result is that of some order.
     Soak {
         /// For how long.
@@ -100,6 +117,19 @@ fn main() -> ExitCode {
         Command::OpsTable { check } => verdict(ops_table::run(check)),
         Command::CompatApi { check } => verdict(compat_api::run(check)),
         Command::CompatTests { file } => verdict(compat_tests::run(file.as_deref())),
+        Command::FuzzOps {
+            cases,
+            seed,
+            family,
+            candle,
+        } => {
+            let alone = fuzz_ops::run(cases, seed, &family);
+            let beside = match candle {
+                true => fuzz_ops::beside_candle(cases, seed),
+                false => Ok(()),
+            };
+            verdict(alone.and(beside))
+        }
         Command::Soak { seconds } => {
             let line = format!("run --release --locked -p tallow --example soak -- {seconds}");
             verdict(command::cargo(&line).run())

@@ -37,7 +37,7 @@ pub use rope::{rope, rope_i};
 pub use softmax::{softmax, softmax_last_dim};
 
 use crate::DType;
-use crate::testing::Case;
+use crate::testing::{Case, Draw};
 
 /// One operation.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +57,8 @@ pub struct Family {
     pub ops: &'static [OpInfo],
     /// Their cases.
     pub cases: fn() -> Vec<Case>,
+    /// A random case of one of them.
+    pub draw: fn(&mut Draw) -> Case,
 }
 
 /// Every family, a line each.

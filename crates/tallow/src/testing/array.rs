@@ -124,6 +124,24 @@ impl Array {
     }
 }
 
+/// The sum, compensated (Neumaier 1974): many numbers, above all equal ones, would cost a plain f64
+/// sum its last digits.
+pub fn sum(values: impl IntoIterator<Item = f64>) -> f64 {
+    let (mut sum, mut lost) = (0.0f64, 0.0);
+    for value in values {
+        let next = sum + value;
+        let larger = sum.abs() >= value.abs();
+        lost += if larger {
+            (sum - next) + value
+        } else {
+            (value - next) + sum
+        };
+        sum = next;
+    }
+    // An infinite sum leaves nothing that would make sense.
+    if sum.is_finite() { sum + lost } else { sum }
+}
+
 /// The nearest value that the dtype holds. Dtypes that only store are left alone.
 pub(super) fn round_to(value: f64, dtype: DType) -> f64 {
     crate::with_dtype!(dtype, "round_to", T in all => {

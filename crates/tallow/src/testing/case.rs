@@ -56,13 +56,18 @@ impl Input {
     }
 }
 
-/// The next of a sequence in [0, 1) (splitmix64, Steele, Lea and Flood 2014).
-fn unit(state: &mut u64) -> f64 {
+/// The next of a sequence (splitmix64, Steele, Lea and Flood 2014).
+pub(super) fn random(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let mut mixed = *state;
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+    mixed ^ (mixed >> 31)
+}
+
+/// The next of a sequence in [0, 1).
+fn unit(state: &mut u64) -> f64 {
+    (random(state) >> 11) as f64 / (1u64 << 53) as f64
 }
 
 /// How near a result has to be: within `relative` units of the result's dtype of the right value,
@@ -93,6 +98,15 @@ impl Tolerance {
         relative: 3.0,
         absolute: 0.0,
     };
+
+    /// A sum of products of size at most 1, added up one after the other and rounded once more.
+    ///
+    /// Each addition is off by up to half a unit of the sum so far. With n products of mixed signs
+    /// that is some √n, even where an operand repeats; of one sign, at most the result.
+    pub fn of_products(count: usize) -> Self {
+        let count = count.max(1) as f64;
+        Self::units(1.0 + 0.5 * count, 0.5 * count * count.sqrt())
+    }
 
     /// Units of the value and units of 1.
     pub const fn units(relative: f64, absolute: f64) -> Self {

@@ -97,7 +97,8 @@ fn disguises(operands: usize) -> Vec<Vec<Disguise>> {
     same.chain(mixed).collect()
 }
 
-fn compare(got: &Tensor, want: &Array, case: &Case) -> Result<()> {
+/// Whether a result is what the case's reference says, as near as its tolerance says.
+pub(super) fn compare(got: &Tensor, want: &Array, case: &Case) -> Result<()> {
     let (dtype, got) = (got.dtype(), Array::from_tensor(got)?);
     if got.dims != want.dims {
         bail!("shape {:?}, wanted {:?}", got.dims, want.dims);

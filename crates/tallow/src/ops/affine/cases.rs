@@ -1,6 +1,6 @@
 //! References of the functions with numbers as parameters.
 
-use crate::testing::{Array, Case, Input, Tolerance, Values, elementwise_shapes};
+use crate::testing::{Array, Case, Draw, Input, Tolerance, Values, elementwise_shapes};
 use crate::{DType, Result, Tensor};
 
 struct Row {
@@ -77,28 +77,43 @@ const EDGES: &[f64] = &[
     f64::NAN,
 ];
 
+fn case(row: &Row, dims: &[usize], values: Values, dtypes: &'static [DType]) -> Case {
+    let (run, reference) = (row.run, row.reference);
+    Case {
+        op: row.op,
+        dtypes,
+        inputs: vec![Input::new(dims, values)],
+        run: Box::new(move |inputs| run(&inputs[0])),
+        reference: Box::new(move |inputs: &[Array]| inputs[0].map(reference)),
+        tolerance: row.tolerance,
+    }
+}
+
+const EDGE_DTYPES: &[DType] = &[DType::F32, DType::F64];
+
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for row in ROWS {
-        let (run, reference) = (row.run, row.reference);
-        let mut push = |dims: &[usize], values: Values, dtypes: &'static [DType]| {
-            cases.push(Case {
-                op: row.op,
-                dtypes,
-                inputs: vec![Input::new(dims, values)],
-                run: Box::new(move |inputs| run(&inputs[0])),
-                reference: Box::new(move |inputs: &[Array]| inputs[0].map(reference)),
-                tolerance: row.tolerance,
-            });
-        };
+        let range = Values::Range(row.range.0, row.range.1);
         for dims in elementwise_shapes() {
-            push(&dims, Values::Range(row.range.0, row.range.1), row.dtypes);
+            cases.push(case(row, &dims, range.clone(), row.dtypes));
         }
-        push(
-            &[EDGES.len()],
-            Values::List(EDGES.to_vec()),
-            &[DType::F32, DType::F64],
-        );
+        let edges = Values::List(EDGES.to_vec());
+        cases.push(case(row, &[EDGES.len()], edges, EDGE_DTYPES));
     }
     cases
+}
+
+pub(super) fn draw(draw: &mut Draw) -> Case {
+    let at = draw.number("row", 0, ROWS.len() - 1);
+    let (row, dims) = (&ROWS[at], draw.dims());
+    match draw.rarely(8) {
+        true => case(row, &dims, Values::List(EDGES.to_vec()), EDGE_DTYPES),
+        false => case(
+            row,
+            &dims,
+            Values::Range(row.range.0, row.range.1),
+            row.dtypes,
+        ),
+    }
 }

@@ -21,6 +21,7 @@ pub const FAMILY: Family = Family {
     name: "affine",
     ops: &[info("affine"), info("powf"), info("elu"), info("clamp")],
     cases: cases::cases,
+    draw: cases::draw,
 };
 
 const fn info(name: &'static str) -> OpInfo {

@@ -26,6 +26,7 @@ pub const FAMILY: Family = Family {
         },
     ],
     cases: cases::cases,
+    draw: cases::draw,
 };
 
 /// Which end is looked for along the last dimension, which keeps size 1.

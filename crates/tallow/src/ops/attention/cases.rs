@@ -1,7 +1,7 @@
 //! The reference writes the whole score matrix.
 
 use super::{AttentionOptions, attention, attention_paged};
-use crate::testing::{Array, Case, Input, Tolerance, Values};
+use crate::testing::{Array, Case, Draw, Input, Tolerance, Values};
 use crate::{DType, Result, Tensor};
 
 fn reference(inputs: &[Array], options: AttentionOptions) -> Array {
@@ -72,7 +72,7 @@ fn weights(
 
 /// The same keys and values cut into pages of two and the rest.
 fn paged(inputs: &[Tensor], options: AttentionOptions) -> Result<Tensor> {
-    let len = inputs[1].dims()[2];
+    let len = inputs[1].dim(2)?;
     let cut = 2.min(len);
     let page = |from: usize, len: usize| -> Result<(Tensor, Tensor)> {
         Ok((
@@ -85,6 +85,51 @@ fn paged(inputs: &[Tensor], options: AttentionOptions) -> Result<Tensor> {
 
 type RunWith = fn(&[Tensor], AttentionOptions) -> Result<Tensor>;
 
+/// One query's product, in one piece.
+const ONE_PIECE: RunWith = |inputs, options| attention(&inputs[0], &inputs[1], &inputs[2], options);
+
+/// The dtypes, that of keys and values where it is another, and how it is run.
+type Kind = (&'static [DType], Option<DType>, RunWith);
+
+const KINDS: [Kind; 4] = [
+    (&[DType::F32], None, ONE_PIECE),
+    (&[DType::F16, DType::BF16], None, ONE_PIECE),
+    (&[DType::F32], Some(DType::F16), ONE_PIECE),
+    (&[DType::F32], None, paged),
+];
+
+/// batch, heads, kv heads, q_len, kv_len, head_dim
+type Sizes = [usize; 6];
+
+fn case(sizes: Sizes, options: AttentionOptions, (dtypes, kv_dtype, run): Kind) -> Case {
+    let [batch, heads, kv_heads, q_len, kv_len, head_dim] = sizes;
+    let values = Values::Range(-2.0, 2.0);
+    let kv = Input {
+        dims: vec![batch, kv_heads, kv_len, head_dim],
+        values: values.clone(),
+        dtype: kv_dtype,
+    };
+    Case {
+        op: "attention",
+        dtypes,
+        inputs: vec![
+            Input::new(&[batch, heads, q_len, head_dim], values),
+            kv.clone(),
+            kv,
+        ],
+        run: Box::new(move |inputs| run(inputs, options)),
+        reference: Box::new(move |inputs| reference(inputs, options)),
+        // An f32 score of head_dim products, each at most 2 · 2 · 0.4, is rounded head_dim times by
+        // up to half a unit of 1.6 · head_dim: a random walk of 0.8 · head_dim^1.5, which the
+        // exponential passes on as a relative error of the weights. The narrow types compute in f32
+        // too: there the final rounding covers it.
+        tolerance: match dtypes.contains(&DType::F32) {
+            true => Tolerance::units(2.0, 4.0 + 0.8 * (head_dim as f64).powf(1.5)),
+            false => Tolerance::units(2.0, 2.0),
+        },
+    }
+}
+
 pub(super) fn cases() -> Vec<Case> {
     let plain = AttentionOptions::new(0.4);
     let causal = AttentionOptions::causal(0.4);
@@ -96,8 +141,7 @@ pub(super) fn cases() -> Vec<Case> {
         softcap: Some(2.0),
         ..causal
     };
-    // batch, heads, kv heads, q_len, kv_len, head_dim
-    let shapes = [
+    let shapes: [(Sizes, AttentionOptions); 13] = [
         ([1, 1, 1, 1, 1, 1], plain),
         ([2, 4, 2, 3, 5, 8], plain),
         ([2, 4, 2, 3, 5, 8], causal),
@@ -112,44 +156,29 @@ pub(super) fn cases() -> Vec<Case> {
         ([1, 2, 1, 0, 3, 4], plain),
         ([1, 4, 1, 80, 80, 72], window),
     ];
-    let mut cases = Vec::new();
-    for ([batch, heads, kv_heads, q_len, kv_len, head_dim], options) in shapes {
-        let values = || Values::Range(-2.0, 2.0);
-        // An f32 score of head_dim products, each at most 2 · 2 · 0.4, is rounded head_dim times by
-        // up to half a unit of 1.6 · head_dim: a random walk of 0.8 · head_dim^1.5, which the
-        // exponential passes on as a relative error of the weights. The narrow types compute in f32
-        // too: there the final rounding covers it.
-        let exact = Tolerance::units(2.0, 4.0 + 0.8 * (head_dim as f64).powf(1.5));
-        let narrow = Tolerance::units(2.0, 2.0);
-        let mut push = |kv_dtype: Option<DType>, dtypes: &'static [DType], run: RunWith| {
-            let kv = Input {
-                dims: vec![batch, kv_heads, kv_len, head_dim],
-                values: values(),
-                dtype: kv_dtype,
-            };
-            cases.push(Case {
-                op: "attention",
-                dtypes,
-                inputs: vec![
-                    Input::new(&[batch, heads, q_len, head_dim], values()),
-                    kv.clone(),
-                    kv,
-                ],
-                run: Box::new(move |inputs| run(inputs, options)),
-                reference: Box::new(move |inputs| reference(inputs, options)),
-                tolerance: if dtypes.contains(&DType::F32) {
-                    exact
-                } else {
-                    narrow
-                },
-            });
-        };
-        let one_piece: RunWith =
-            |inputs, options| attention(&inputs[0], &inputs[1], &inputs[2], options);
-        push(None, &[DType::F32], one_piece);
-        push(None, &[DType::F16, DType::BF16], one_piece);
-        push(Some(DType::F16), &[DType::F32], one_piece);
-        push(None, &[DType::F32], paged);
+    shapes
+        .into_iter()
+        .flat_map(|(sizes, options)| KINDS.map(|kind| case(sizes, options, kind)))
+        .collect()
+}
+
+pub(super) fn draw(draw: &mut Draw) -> Case {
+    let kind = KINDS[draw.number("kind", 0, KINDS.len() - 1)];
+    let batch = draw.number("batch", 0, 2);
+    let (kv_heads, group) = (draw.number("kv heads", 1, 3), draw.number("group", 1, 4));
+    let mut options = AttentionOptions::new(0.4);
+    options.causal = draw.flag("causal");
+    if draw.rarely(3) {
+        options.window = Some(draw.number("window", 0, 9));
     }
-    cases
+    if draw.rarely(3) {
+        options.softcap = Some(draw.pick("softcap", &[2.0, 0.5, 30.0]));
+    }
+    let (q_len, kv_len) = (draw.size(0), draw.size(0));
+    let head_dim = draw.size(1).min(72);
+    case(
+        [batch, kv_heads * group, kv_heads, q_len, kv_len, head_dim],
+        options,
+        kind,
+    )
 }

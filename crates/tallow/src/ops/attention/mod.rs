@@ -29,6 +29,7 @@ pub const FAMILY: Family = Family {
         dtypes: &[DType::F32, DType::F16, DType::BF16],
     }],
     cases: cases::cases,
+    draw: cases::draw,
 };
 
 /// How queries see keys.

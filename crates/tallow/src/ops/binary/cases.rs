@@ -1,6 +1,6 @@
 //! Binary references: the functions as the textbook has them, in f64; integers wrap by hand.
 
-use crate::testing::{Case, Input, Tolerance, Values, elementwise_shapes};
+use crate::testing::{Case, Draw, Input, Tolerance, Values, elementwise_shapes};
 use crate::{DType, Result, Tensor};
 
 type Run = fn(&Tensor, &Tensor) -> Result<Tensor>;
@@ -95,51 +95,79 @@ const EDGES: &[f64] = &[
     f64::NAN,
 ];
 
+fn case(
+    (op, run): (&'static str, Run),
+    row: &Row,
+    dims: [&[usize]; 2],
+    values: [Values; 2],
+    dtypes: &'static [DType],
+) -> Case {
+    let ([lhs, rhs], reference) = (values, row.reference);
+    Case {
+        op,
+        dtypes,
+        inputs: vec![Input::new(dims[0], lhs), Input::new(dims[1], rhs)],
+        run: Box::new(move |inputs| run(&inputs[0], &inputs[1])),
+        reference: Box::new(move |inputs| inputs[0].zip_broadcast(&inputs[1], reference)),
+        tolerance: row.tolerance,
+    }
+}
+
+impl Row {
+    fn plain(&self) -> (&'static str, Run) {
+        (self.op, self.run)
+    }
+
+    fn broadcast(&self) -> (&'static str, Run) {
+        (self.broadcast_op, self.broadcast_run)
+    }
+
+    fn values(&self) -> [Values; 2] {
+        [self.lhs, self.rhs].map(|(low, high)| Values::Range(low, high))
+    }
+}
+
+const EDGE_DTYPES: &[DType] = &[DType::F32, DType::F64];
+
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for row in ROWS {
-        let reference = row.reference;
-        let mut push = |op, run: Run, dims: [&[usize]; 2], values: [Values; 2], dtypes| {
-            let [lhs, rhs] = values;
-            cases.push(Case {
-                op,
-                dtypes,
-                inputs: vec![Input::new(dims[0], lhs), Input::new(dims[1], rhs)],
-                run: Box::new(move |inputs| run(&inputs[0], &inputs[1])),
-                reference: Box::new(move |inputs| inputs[0].zip_broadcast(&inputs[1], reference)),
-                tolerance: row.tolerance,
-            });
-        };
-        let values = || {
-            [
-                Values::Range(row.lhs.0, row.lhs.1),
-                Values::Range(row.rhs.0, row.rhs.1),
-            ]
-        };
+        let all = &DType::COMPUTE;
         for dims in elementwise_shapes() {
-            push(row.op, row.run, [&dims, &dims], values(), &DType::COMPUTE);
+            cases.push(case(row.plain(), row, [&dims, &dims], row.values(), all));
         }
         for &(lhs, rhs) in PAIRS {
-            push(
-                row.broadcast_op,
-                row.broadcast_run,
-                [lhs, rhs],
-                values(),
-                &DType::COMPUTE,
-            );
+            cases.push(case(row.broadcast(), row, [lhs, rhs], row.values(), all));
         }
-        let edges = || [Values::List(EDGES.to_vec()), Values::List(EDGES.to_vec())];
+        let edges = [Values::List(EDGES.to_vec()), Values::List(EDGES.to_vec())];
         let sides = [&[EDGES.len(), 1], &[1, EDGES.len()][..]];
-        push(
-            row.broadcast_op,
-            row.broadcast_run,
-            sides,
-            edges(),
-            &[DType::F32, DType::F64],
-        );
+        cases.push(case(row.broadcast(), row, sides, edges, EDGE_DTYPES));
     }
     cases.extend(wrapping_cases());
     cases
+}
+
+pub(super) fn draw(draw: &mut Draw) -> Case {
+    let row = &ROWS[draw.below(ROWS.len())];
+    let dims = draw.dims();
+    let (op, sides) = match draw.below(2) {
+        0 => (row.plain(), [dims.clone(), dims]),
+        _ => (
+            row.broadcast(),
+            [draw.narrower(&dims), draw.narrower(&dims)],
+        ),
+    };
+    let (values, dtypes) = match draw.rarely(8) {
+        true => {
+            let turned = [&EDGES[3..], &EDGES[..2]].concat();
+            (
+                [Values::List(EDGES.to_vec()), Values::List(turned)],
+                EDGE_DTYPES,
+            )
+        }
+        false => (row.values(), &DType::COMPUTE[..]),
+    };
+    case(op, row, [&sides[0], &sides[1]], values, dtypes)
 }
 
 fn wrapping_cases() -> Vec<Case> {

@@ -42,6 +42,7 @@ pub const FAMILY: Family = Family {
         info("broadcast_pow"),
     ],
     cases: cases::cases,
+    draw: cases::draw,
 };
 
 const fn info(name: &'static str) -> OpInfo {

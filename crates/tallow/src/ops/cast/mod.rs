@@ -25,6 +25,7 @@ pub const FAMILY: Family = Family {
         dtypes: &DType::COMPUTE,
     }],
     cases: cases::cases,
+    draw: cases::draw,
 };
 
 struct Cast(DType);

@@ -1,6 +1,6 @@
 //! Comparison references.
 
-use crate::testing::{Array, Case, Input, Tolerance, Values, elementwise_shapes};
+use crate::testing::{Array, Case, Draw, Input, Tolerance, Values, elementwise_shapes};
 use crate::{DType, Result, Tensor};
 
 struct Row {
@@ -42,35 +42,47 @@ const VALUES: &[f64] = &[
     -7.0,
 ];
 
+type Run = fn(&Tensor, &Tensor) -> Result<Tensor>;
+
+fn case(op: &'static str, run: Run, row: &Row, lhs: &[usize], rhs: &[usize]) -> Case {
+    let holds = row.holds;
+    // Another length than the first list's, so that pairs change from place to place.
+    let left = Values::List(VALUES.to_vec());
+    let right = Values::List(VALUES[..8].to_vec());
+    Case {
+        op,
+        dtypes: &DType::COMPUTE,
+        inputs: vec![Input::new(lhs, left), Input::new(rhs, right)],
+        run: Box::new(move |inputs| run(&inputs[0], &inputs[1])),
+        reference: Box::new(move |inputs: &[Array]| {
+            inputs[0].zip_broadcast(&inputs[1], |a, b| f64::from(u8::from(holds(a, b))))
+        }),
+        tolerance: Tolerance::EXACT,
+    }
+}
+
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for row in ROWS {
-        let holds = row.holds;
-        let mut push =
-            |op, run: fn(&Tensor, &Tensor) -> Result<Tensor>, lhs: &[usize], rhs: &[usize]| {
-                // Another length than the first list's, so that pairs change from place to place.
-                let values = [
-                    Values::List(VALUES.to_vec()),
-                    Values::List(VALUES[..8].to_vec()),
-                ];
-                let [left, right] = values;
-                cases.push(Case {
-                    op,
-                    dtypes: &DType::COMPUTE,
-                    inputs: vec![Input::new(lhs, left), Input::new(rhs, right)],
-                    run: Box::new(move |inputs| run(&inputs[0], &inputs[1])),
-                    reference: Box::new(move |inputs: &[Array]| {
-                        inputs[0].zip_broadcast(&inputs[1], |a, b| f64::from(u8::from(holds(a, b))))
-                    }),
-                    tolerance: Tolerance::EXACT,
-                });
-            };
         for dims in elementwise_shapes() {
-            push(row.op, row.run, &dims, &dims);
+            cases.push(case(row.op, row.run, row, &dims, &dims));
         }
-        push(row.broadcast_op, row.broadcast_run, &[5, 1], &[1, 7]);
-        push(row.broadcast_op, row.broadcast_run, &[4], &[3, 4]);
-        push(row.broadcast_op, row.broadcast_run, &[0, 1], &[2]);
+        let pairs: [(&[usize], &[usize]); 3] =
+            [(&[5, 1], &[1, 7]), (&[4], &[3, 4]), (&[0, 1], &[2])];
+        for (lhs, rhs) in pairs {
+            cases.push(case(row.broadcast_op, row.broadcast_run, row, lhs, rhs));
+        }
     }
     cases
+}
+
+pub(super) fn draw(draw: &mut Draw) -> Case {
+    let (row, dims) = (&ROWS[draw.below(ROWS.len())], draw.dims());
+    match draw.below(2) {
+        0 => case(row.op, row.run, row, &dims, &dims),
+        _ => {
+            let (lhs, rhs) = (draw.narrower(&dims), draw.narrower(&dims));
+            case(row.broadcast_op, row.broadcast_run, row, &lhs, &rhs)
+        }
+    }
 }

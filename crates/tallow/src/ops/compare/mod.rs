@@ -33,6 +33,7 @@ pub const FAMILY: Family = Family {
         info("broadcast_ge"),
     ],
     cases: cases::cases,
+    draw: cases::draw,
 };
 
 const fn info(name: &'static str) -> OpInfo {

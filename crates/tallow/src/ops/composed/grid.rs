@@ -1,7 +1,7 @@
 //! Matrices of row and column numbers: `eye`, `tril2`, `triu2`, and `meshgrid`.
 
 use crate::ops::{Family, OpInfo};
-use crate::testing::{Array, Case, Input, Tolerance, Values};
+use crate::testing::{Array, Case, Draw, Input, Reference, Run, Tolerance, Values};
 use crate::{DType, Device, Error, Result, Tensor};
 
 /// The entry in [`ALL`](crate::ops::ALL).
@@ -26,6 +26,7 @@ pub const FAMILY: Family = Family {
         },
     ],
     cases,
+    draw,
 };
 
 /// 1 where a relation of row and column number holds, else 0.
@@ -117,59 +118,73 @@ impl Tensor {
     }
 }
 
-fn cases() -> Vec<Case> {
-    type Relation = fn(usize, usize) -> bool;
-    type Make = fn(usize, DType, &Device) -> Result<Tensor>;
-    let matrices: [(&str, Make, Relation); 3] = [
-        ("eye", Tensor::eye, |row, column| row == column),
-        ("tril2", Tensor::tril2, |row, column| row >= column),
-        ("triu2", Tensor::triu2, |row, column| row <= column),
-    ];
-    let mut cases = Vec::new();
-    let mut push = |op, dims: &[&[usize]], run, reference| {
-        let inputs = dims
-            .iter()
-            .map(|dims| Input::new(dims, Values::Range(0.0, 100.0)))
-            .collect();
-        let (dtypes, tolerance) = (&DType::COMPUTE, Tolerance::EXACT);
-        cases.push(Case {
-            op,
-            dtypes,
-            inputs,
-            run,
-            reference,
-            tolerance,
-        });
-    };
-    for (op, make, relation) in matrices {
-        // The operand tells size, dtype and device.
-        for n in [0, 1, 5, 37] {
-            push(
-                op,
-                &[&[n]],
-                Box::new(move |inputs| make(n, inputs[0].dtype(), inputs[0].device())),
-                Box::new(move |_| {
-                    Array::from_fn(&[n, n], |index| {
-                        f64::from(u8::from(relation(index[0], index[1])))
-                    })
-                }),
-            );
-        }
+type Make = fn(usize, DType, &Device) -> Result<Tensor>;
+
+type Relation = fn(usize, usize) -> bool;
+
+const MATRICES: [(&str, Make, Relation); 3] = [
+    ("eye", Tensor::eye, |row, column| row == column),
+    ("tril2", Tensor::tril2, |row, column| row >= column),
+    ("triu2", Tensor::triu2, |row, column| row <= column),
+];
+
+fn case(op: &'static str, dims: &[usize], run: Run, reference: Reference) -> Case {
+    let input = |&size: &usize| Input::new(&[size], Values::Range(0.0, 100.0));
+    Case {
+        op,
+        dtypes: &DType::COMPUTE,
+        inputs: dims.iter().map(input).collect(),
+        run,
+        reference,
+        tolerance: Tolerance::EXACT,
     }
-    for (xy, swapped) in [(false, [0, 1, 2]), (true, [1, 0, 2])] {
-        for which in 0..3 {
-            push(
-                "meshgrid",
-                &[&[4], &[3], &[2]],
-                Box::new(move |inputs| Ok(Tensor::meshgrid(inputs, xy)?.swap_remove(which))),
-                Box::new(move |inputs: &[Array]| {
-                    let dims = swapped.map(|from: usize| inputs[from].dims[0]);
-                    Array::from_fn(&dims, |index| inputs[which].at(&[index[swapped[which]]]))
-                }),
-            );
+}
+
+/// The operand tells dtype and device.
+fn matrix(kind: usize, n: usize) -> Case {
+    let (op, make, relation) = MATRICES[kind];
+    let run: Run = Box::new(move |inputs| make(n, inputs[0].dtype(), inputs[0].device()));
+    let reference: Reference = Box::new(move |_| {
+        Array::from_fn(&[n, n], |index| {
+            f64::from(u8::from(relation(index[0], index[1])))
+        })
+    });
+    case(op, &[n], run, reference)
+}
+
+fn grid(sizes: &[usize], xy: bool, which: usize) -> Case {
+    let run: Run = Box::new(move |inputs| Ok(Tensor::meshgrid(inputs, xy)?.swap_remove(which)));
+    let reference: Reference = Box::new(move |inputs: &[Array]| {
+        let mut operands: Vec<usize> = (0..inputs.len()).collect();
+        if xy {
+            operands.swap(0, 1);
         }
+        let dims: Vec<usize> = operands.iter().map(|&from| inputs[from].dims[0]).collect();
+        Array::from_fn(&dims, |index| inputs[which].at(&[index[operands[which]]]))
+    });
+    case("meshgrid", sizes, run, reference)
+}
+
+fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for kind in 0..MATRICES.len() {
+        cases.extend([0, 1, 5, 37].map(|n| matrix(kind, n)));
+    }
+    for xy in [false, true] {
+        cases.extend([0, 1, 2].map(|which| grid(&[4, 3, 2], xy, which)));
     }
     cases
+}
+
+fn draw(draw: &mut Draw) -> Case {
+    match draw.below(2) {
+        0 => matrix(draw.below(MATRICES.len()), draw.size(0)),
+        _ => {
+            let sizes = draw.dims_of(2..=6, 0);
+            let which = draw.number("which", 0, sizes.len() - 1);
+            grid(&sizes, draw.flag("xy"), which)
+        }
+    }
 }
 
 #[cfg(test)]

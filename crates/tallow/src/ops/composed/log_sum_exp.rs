@@ -6,7 +6,7 @@
 
 use crate::ops::{Family, OpInfo};
 use crate::shape::Dims;
-use crate::testing::{Array, Case, Input, Tolerance, Values};
+use crate::testing::{Array, Case, Draw, Input, Tolerance, Values, sum};
 use crate::{DType, Error, Result, Tensor};
 
 /// The entry in [`ALL`](crate::ops::ALL).
@@ -17,6 +17,7 @@ pub const FAMILY: Family = Family {
         dtypes: &DType::FLOATS,
     }],
     cases,
+    draw,
 };
 
 impl Tensor {
@@ -76,12 +77,7 @@ fn reference(x: &Array, dims: &[usize]) -> Array {
         } else if greatest.is_infinite() {
             greatest
         } else {
-            greatest
-                + values
-                    .iter()
-                    .map(|x| (x - greatest).exp())
-                    .sum::<f64>()
-                    .ln()
+            greatest + sum(values.iter().map(|x| (x - greatest).exp())).ln()
         }
     })
     .data;
@@ -92,18 +88,32 @@ fn reference(x: &Array, dims: &[usize]) -> Array {
     Array { dims, data }
 }
 
+fn case(dims: &[usize], over: &[usize], values: Values, dtypes: &'static [DType]) -> Case {
+    let (own, same) = (over.to_vec(), over.to_vec());
+    Case {
+        op: "log_sum_exp",
+        dtypes,
+        inputs: vec![Input::new(dims, values)],
+        run: Box::new(move |inputs| inputs[0].log_sum_exp(own.as_slice())),
+        reference: Box::new(move |inputs: &[Array]| reference(&inputs[0], &same)),
+        tolerance: Tolerance::units(8.0, 8.0),
+    }
+}
+
+fn edges() -> Values {
+    let (inf, nan) = (f64::INFINITY, f64::NAN);
+    Values::List(vec![
+        -inf, -inf, -inf, inf, 0.0, 1.0, -inf, 1.0, 2.0, nan, inf, 0.0, inf, -inf, inf,
+    ])
+}
+
+/// Those that hold infinities.
+const INFINITE: &[DType] = &[DType::F32, DType::F64, DType::F16, DType::BF16];
+
+const RANGES: [Values; 2] = [Values::Range(-9.0, 9.0), Values::Range(-400.0, 400.0)];
+
 fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
-    let mut push = |dims: &[usize], over: &'static [usize], values, dtypes| {
-        cases.push(Case {
-            op: "log_sum_exp",
-            dtypes,
-            inputs: vec![Input::new(dims, values)],
-            run: Box::new(move |inputs| inputs[0].log_sum_exp(over)),
-            reference: Box::new(move |inputs: &[Array]| reference(&inputs[0], over)),
-            tolerance: Tolerance::units(8.0, 8.0),
-        });
-    };
     let shapes: [(&[usize], &[usize]); 9] = [
         (&[], &[]),
         (&[1], &[0]),
@@ -116,16 +126,19 @@ fn cases() -> Vec<Case> {
         (&[1, 2, 1, 2, 1, 2, 1, 2, 3], &[7, 8]),
     ];
     for (dims, over) in shapes {
-        push(dims, over, Values::Range(-9.0, 9.0), &DType::FLOATS);
-        push(dims, over, Values::Range(-400.0, 400.0), &DType::FLOATS);
+        cases.extend(RANGES.map(|range| case(dims, over, range, &DType::FLOATS)));
     }
-    let (inf, nan) = (f64::INFINITY, f64::NAN);
-    let edges = vec![
-        -inf, -inf, -inf, inf, 0.0, 1.0, -inf, 1.0, 2.0, nan, inf, 0.0, inf, -inf, inf,
-    ];
-    let infinite = &[DType::F32, DType::F64, DType::F16, DType::BF16];
-    push(&[5, 3], &[1], Values::List(edges), infinite);
+    cases.push(case(&[5, 3], &[1], edges(), INFINITE));
     cases
+}
+
+fn draw(draw: &mut Draw) -> Case {
+    let dims = draw.dims();
+    let over = draw.some_dims("over", dims.len());
+    match draw.below(3) {
+        2 => case(&dims, &over, edges(), INFINITE),
+        at => case(&dims, &over, RANGES[at].clone(), &DType::FLOATS),
+    }
 }
 
 #[cfg(test)]

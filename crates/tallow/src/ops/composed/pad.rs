@@ -2,7 +2,7 @@
 
 use crate::ops::{Family, OpInfo};
 use crate::shape::Dim;
-use crate::testing::{Array, Case, Input, Tolerance, Values};
+use crate::testing::{Array, Case, Draw, Input, Tolerance, Values};
 use crate::{DType, Error, Result, Tensor};
 
 /// The entry in [`ALL`](crate::ops::ALL).
@@ -19,6 +19,7 @@ pub const FAMILY: Family = Family {
         },
     ],
     cases,
+    draw,
 };
 
 impl Tensor {
@@ -74,50 +75,60 @@ impl Tensor {
     }
 }
 
-fn cases() -> Vec<Case> {
-    let shapes: [(&[usize], usize, usize, usize); 6] = [
-        (&[5], 0, 2, 3),
-        (&[2, 3], 0, 0, 1),
-        (&[2, 3], 1, 4, 0),
-        (&[2, 3, 4], 1, 1, 2),
-        (&[2, 3], 1, 0, 0),
-        (&[1, 2, 1, 2, 1, 2, 1, 2, 3], 8, 2, 1),
-    ];
-    let mut cases = Vec::new();
-    for (dims, dim, left, right) in shapes {
-        for same in [false, true] {
-            cases.push(Case {
-                op: if same {
-                    "pad_with_same"
+fn case(same: bool, dims: &[usize], dim: usize, [left, right]: [usize; 2]) -> Case {
+    Case {
+        op: if same {
+            "pad_with_same"
+        } else {
+            "pad_with_zeros"
+        },
+        dtypes: &DType::COMPUTE,
+        inputs: vec![Input::new(dims, Values::Range(0.0, 100.0))],
+        run: Box::new(move |inputs| match same {
+            true => inputs[0].pad_with_same(dim, left, right),
+            false => inputs[0].pad_with_zeros(dim, left, right),
+        }),
+        reference: Box::new(move |inputs: &[Array]| {
+            let size = inputs[0].dims[dim];
+            let mut padded = inputs[0].dims.clone();
+            padded[dim] += left + right;
+            Array::from_fn(&padded, |index| {
+                let mut own = index.to_vec();
+                own[dim] = index[dim].saturating_sub(left).min(size.saturating_sub(1));
+                let inside = (left..left + size).contains(&index[dim]);
+                if same || inside {
+                    inputs[0].at(&own)
                 } else {
-                    "pad_with_zeros"
-                },
-                dtypes: &DType::COMPUTE,
-                inputs: vec![Input::new(dims, Values::Range(0.0, 100.0))],
-                run: Box::new(move |inputs| match same {
-                    true => inputs[0].pad_with_same(dim, left, right),
-                    false => inputs[0].pad_with_zeros(dim, left, right),
-                }),
-                reference: Box::new(move |inputs: &[Array]| {
-                    let size = inputs[0].dims[dim];
-                    let mut padded = inputs[0].dims.clone();
-                    padded[dim] += left + right;
-                    Array::from_fn(&padded, |index| {
-                        let mut own = index.to_vec();
-                        own[dim] = index[dim].saturating_sub(left).min(size - 1);
-                        let inside = (left..left + size).contains(&index[dim]);
-                        if same || inside {
-                            inputs[0].at(&own)
-                        } else {
-                            0.0
-                        }
-                    })
-                }),
-                tolerance: Tolerance::EXACT,
-            });
-        }
+                    0.0
+                }
+            })
+        }),
+        tolerance: Tolerance::EXACT,
     }
-    cases
+}
+
+fn cases() -> Vec<Case> {
+    let shapes: [(&[usize], usize, [usize; 2]); 6] = [
+        (&[5], 0, [2, 3]),
+        (&[2, 3], 0, [0, 1]),
+        (&[2, 3], 1, [4, 0]),
+        (&[2, 3, 4], 1, [1, 2]),
+        (&[2, 3], 1, [0, 0]),
+        (&[1, 2, 1, 2, 1, 2, 1, 2, 3], 8, [2, 1]),
+    ];
+    shapes
+        .into_iter()
+        .flat_map(|(dims, dim, around)| [false, true].map(|same| case(same, dims, dim, around)))
+        .collect()
+}
+
+fn draw(draw: &mut Draw) -> Case {
+    let same = draw.flag("same");
+    // Nothing cannot be repeated.
+    let dims = draw.dims_of(1..=9, usize::from(same));
+    let dim = draw.number("dim", 0, dims.len() - 1);
+    let around = [draw.number("left", 0, 5), draw.number("right", 0, 5)];
+    case(same, &dims, dim, around)
 }
 
 #[cfg(test)]

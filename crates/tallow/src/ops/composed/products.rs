@@ -1,7 +1,7 @@
 //! Products of vectors: `dot`, `mv`, and the norm that a vector's product with itself gives.
 
 use crate::ops::{Family, OpInfo};
-use crate::testing::{Array, Case, Input, Tolerance, Values};
+use crate::testing::{Array, Case, Draw, Input, Reference, Run, Tolerance, Values, sum};
 use crate::{DType, Error, Result, Tensor};
 
 /// The entry in [`ALL`](crate::ops::ALL).
@@ -9,6 +9,7 @@ pub const FAMILY: Family = Family {
     name: "products",
     ops: &[info("dot"), info("mv"), info("norm")],
     cases,
+    draw,
 };
 
 const fn info(name: &'static str) -> OpInfo {
@@ -90,54 +91,73 @@ fn scalar(value: f64) -> Array {
 }
 
 fn dot(lhs: &[f64], rhs: &[f64]) -> f64 {
-    lhs.iter().zip(rhs).map(|(a, b)| a * b).sum()
+    sum(lhs.iter().zip(rhs).map(|(a, b)| a * b))
+}
+
+fn case(op: &'static str, dims: &[&[usize]], run: Run, reference: Reference) -> Case {
+    let values = Values::Range(-2.0, 3.0);
+    Case {
+        op,
+        dtypes: &DType::FLOATS,
+        inputs: dims
+            .iter()
+            .map(|dims| Input::new(dims, values.clone()))
+            .collect(),
+        run,
+        reference,
+        tolerance: Tolerance::units(64.0, 256.0),
+    }
+}
+
+fn dot_case(len: usize) -> Case {
+    let mut dot_case = case(
+        "dot",
+        &[&[len], &[len]],
+        Box::new(|inputs| inputs[0].dot(&inputs[1])),
+        Box::new(|inputs: &[Array]| scalar(dot(&inputs[0].data, &inputs[1].data))),
+    );
+    // Each product is at most 9.
+    let Tolerance { relative, absolute } = Tolerance::of_products(len);
+    dot_case.tolerance = Tolerance::units(relative, 9.0 * absolute);
+    dot_case
+}
+
+fn mv_case(rows: usize, columns: usize) -> Case {
+    case(
+        "mv",
+        &[&[rows, columns], &[columns]],
+        Box::new(|inputs| inputs[0].mv(&inputs[1])),
+        Box::new(move |inputs: &[Array]| {
+            let row = |at: usize| &inputs[0].data[at * columns..][..columns];
+            Array::from_fn(&[rows], |index| dot(row(index[0]), &inputs[1].data))
+        }),
+    )
+}
+
+fn norm_case(dims: &[usize]) -> Case {
+    case(
+        "norm",
+        &[dims],
+        Box::new(|inputs| inputs[0].norm()),
+        Box::new(|inputs: &[Array]| scalar(dot(&inputs[0].data, &inputs[0].data).sqrt())),
+    )
 }
 
 fn cases() -> Vec<Case> {
-    let mut cases = Vec::new();
-    let mut push = |op, dims: &[&[usize]], run, reference| {
-        let values = Values::Range(-2.0, 3.0);
-        cases.push(Case {
-            op,
-            dtypes: &DType::FLOATS,
-            inputs: dims
-                .iter()
-                .map(|dims| Input::new(dims, values.clone()))
-                .collect(),
-            run,
-            reference,
-            tolerance: Tolerance::units(64.0, 256.0),
-        });
-    };
-    for len in [0, 1, 7, 33, 700] {
-        push(
-            "dot",
-            &[&[len], &[len]],
-            Box::new(|inputs| inputs[0].dot(&inputs[1])),
-            Box::new(|inputs: &[Array]| scalar(dot(&inputs[0].data, &inputs[1].data))),
-        );
-    }
-    for (rows, columns) in [(0, 3), (3, 0), (1, 1), (5, 33), (70, 67)] {
-        push(
-            "mv",
-            &[&[rows, columns], &[columns]],
-            Box::new(|inputs| inputs[0].mv(&inputs[1])),
-            Box::new(move |inputs: &[Array]| {
-                let row = |at: usize| &inputs[0].data[at * columns..][..columns];
-                Array::from_fn(&[rows], |index| dot(row(index[0]), &inputs[1].data))
-            }),
-        );
-    }
+    let mut cases: Vec<Case> = [0, 1, 7, 33, 700].map(dot_case).into();
+    let matrices = [(0, 3), (3, 0), (1, 1), (5, 33), (70, 67)];
+    cases.extend(matrices.map(|(rows, columns)| mv_case(rows, columns)));
     let shapes: [&[usize]; 5] = [&[], &[0], &[7], &[5, 17, 3], &[1, 2, 1, 2, 1, 2, 1, 2, 3]];
-    for dims in shapes {
-        push(
-            "norm",
-            &[dims],
-            Box::new(|inputs| inputs[0].norm()),
-            Box::new(|inputs: &[Array]| scalar(dot(&inputs[0].data, &inputs[0].data).sqrt())),
-        );
-    }
+    cases.extend(shapes.map(norm_case));
     cases
+}
+
+fn draw(draw: &mut Draw) -> Case {
+    match draw.below(3) {
+        0 => dot_case(draw.number("len", 0, 700)),
+        1 => mv_case(draw.size(0), draw.size(0)),
+        _ => norm_case(&draw.dims()),
+    }
 }
 
 #[cfg(test)]

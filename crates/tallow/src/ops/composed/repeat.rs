@@ -1,7 +1,7 @@
 //! Repeating a tensor along its dimensions.
 
 use crate::ops::{Family, OpInfo};
-use crate::testing::{Array, Case, Input, Tolerance, Values};
+use crate::testing::{Array, Case, Draw, Input, Tolerance, Values};
 use crate::{DType, Result, Shape, Tensor};
 
 /// The entry in [`ALL`](crate::ops::ALL).
@@ -12,6 +12,7 @@ pub const FAMILY: Family = Family {
         dtypes: &DType::COMPUTE,
     }],
     cases,
+    draw,
 };
 
 impl Tensor {
@@ -45,6 +46,29 @@ impl Tensor {
     }
 }
 
+fn case(dims: &[usize], repeats: &[usize]) -> Case {
+    let (times, own) = (repeats.to_vec(), repeats.to_vec());
+    Case {
+        op: "repeat",
+        dtypes: &DType::COMPUTE,
+        inputs: vec![Input::new(dims, Values::Range(0.0, 100.0))],
+        run: Box::new(move |inputs| inputs[0].repeat(own.as_slice())),
+        reference: Box::new(move |inputs: &[Array]| {
+            let dims = &inputs[0].dims;
+            let rank = dims.len().max(times.len());
+            let added = rank - dims.len();
+            let size = |dim: usize| if dim < added { 1 } else { dims[dim - added] };
+            let times = |dim: usize| times.get(dim).copied().unwrap_or(1);
+            let sizes: Vec<usize> = (0..rank).map(|dim| size(dim) * times(dim)).collect();
+            Array::from_fn(&sizes, |index| {
+                let own: Vec<usize> = (added..rank).map(|dim| index[dim] % size(dim)).collect();
+                inputs[0].at(&own)
+            })
+        }),
+        tolerance: Tolerance::EXACT,
+    }
+}
+
 fn cases() -> Vec<Case> {
     let shapes: [(&[usize], &[usize]); 7] = [
         (&[3], &[2]),
@@ -55,25 +79,21 @@ fn cases() -> Vec<Case> {
         (&[], &[4]),
         (&[1, 2, 1, 2, 1, 2, 1, 2, 1], &[2, 1, 1, 1, 3, 1, 1, 2, 1]),
     ];
-    let case = |(dims, repeats): (&'static [usize], &'static [usize])| Case {
-        op: "repeat",
-        dtypes: &DType::COMPUTE,
-        inputs: vec![Input::new(dims, Values::Range(0.0, 100.0))],
-        run: Box::new(move |inputs| inputs[0].repeat(repeats)),
-        reference: Box::new(move |inputs: &[Array]| {
-            let rank = dims.len().max(repeats.len());
-            let added = rank - dims.len();
-            let size = |dim: usize| if dim < added { 1 } else { dims[dim - added] };
-            let times = |dim: usize| repeats.get(dim).copied().unwrap_or(1);
-            let sizes: Vec<usize> = (0..rank).map(|dim| size(dim) * times(dim)).collect();
-            Array::from_fn(&sizes, |index| {
-                let own: Vec<usize> = (added..rank).map(|dim| index[dim] % size(dim)).collect();
-                inputs[0].at(&own)
-            })
-        }),
-        tolerance: Tolerance::EXACT,
-    };
-    shapes.into_iter().map(case).collect()
+    shapes.map(|(dims, repeats)| case(dims, repeats)).into()
+}
+
+fn draw(draw: &mut Draw) -> Case {
+    let dims = draw.dims();
+    let mut large = 0;
+    let repeats: Vec<usize> = (0..draw.below(10))
+        .map(|_| {
+            let times = draw.pick("times", &[1, 1, 2, 3, 0]);
+            large += usize::from(times > 1);
+            // The elements grow at most 27-fold.
+            if large > 3 { 1 } else { times }
+        })
+        .collect();
+    case(&dims, &repeats)
 }
 
 #[cfg(test)]

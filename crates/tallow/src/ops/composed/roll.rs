@@ -2,7 +2,7 @@
 
 use crate::ops::{Family, OpInfo};
 use crate::shape::Dim;
-use crate::testing::{Array, Case, Input, Tolerance, Values};
+use crate::testing::{Array, Case, Draw, Input, Tolerance, Values};
 use crate::{DType, Result, Tensor};
 
 /// The entry in [`ALL`](crate::ops::ALL).
@@ -13,6 +13,7 @@ pub const FAMILY: Family = Family {
         dtypes: &DType::COMPUTE,
     }],
     cases,
+    draw,
 };
 
 impl Tensor {
@@ -44,6 +45,25 @@ impl Tensor {
     }
 }
 
+fn case(dims: &[usize], shift: i32, dim: usize) -> Case {
+    Case {
+        op: "roll",
+        dtypes: &DType::COMPUTE,
+        inputs: vec![Input::new(dims, Values::Range(0.0, 100.0))],
+        run: Box::new(move |inputs| inputs[0].roll(shift, dim)),
+        reference: Box::new(move |inputs: &[Array]| {
+            let dims = &inputs[0].dims;
+            Array::from_fn(dims, |index| {
+                let mut own = index.to_vec();
+                let from = index[dim] as i64 - i64::from(shift);
+                own[dim] = from.rem_euclid(dims[dim] as i64) as usize;
+                inputs[0].at(&own)
+            })
+        }),
+        tolerance: Tolerance::EXACT,
+    }
+}
+
 fn cases() -> Vec<Case> {
     let shapes: [(&[usize], i32, usize); 6] = [
         (&[5], 2, 0),
@@ -53,22 +73,19 @@ fn cases() -> Vec<Case> {
         (&[0, 3], 1, 0),
         (&[1, 2, 1, 2, 1, 2, 1, 2, 3], 1, 8),
     ];
-    let case = |(dims, shift, dim): (&'static [usize], i32, usize)| Case {
-        op: "roll",
-        dtypes: &DType::COMPUTE,
-        inputs: vec![Input::new(dims, Values::Range(0.0, 100.0))],
-        run: Box::new(move |inputs| inputs[0].roll(shift, dim)),
-        reference: Box::new(move |inputs: &[Array]| {
-            Array::from_fn(dims, |index| {
-                let mut own = index.to_vec();
-                let from = index[dim] as i64 - i64::from(shift);
-                own[dim] = from.rem_euclid(dims[dim] as i64) as usize;
-                inputs[0].at(&own)
-            })
-        }),
-        tolerance: Tolerance::EXACT,
-    };
-    shapes.into_iter().map(case).collect()
+    shapes
+        .map(|(dims, shift, dim)| case(dims, shift, dim))
+        .into()
+}
+
+fn draw(draw: &mut Draw) -> Case {
+    let dims = draw.dims_of(1..=9, 0);
+    let dim = draw.number("dim", 0, dims.len() - 1);
+    let shift = draw.pick(
+        "shift",
+        &[0, 1, -1, 2, -3, 7, 100, -1000, i32::MAX, i32::MIN],
+    );
+    case(&dims, shift, dim)
 }
 
 #[cfg(test)]

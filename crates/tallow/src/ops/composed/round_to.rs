@@ -1,7 +1,7 @@
 //! Rounding to a number of decimals: `round(x · 10ᵈ) / 10ᵈ` in f64, rounded once to the dtype.
 
 use crate::ops::{Family, OpInfo};
-use crate::testing::{Array, Case, Input, Tolerance, Values};
+use crate::testing::{Array, Case, Draw, Input, Tolerance, Values};
 use crate::{DType, Error, Result, Tensor};
 
 /// The entry in [`ALL`](crate::ops::ALL).
@@ -12,6 +12,7 @@ pub const FAMILY: Family = Family {
         dtypes: &DType::COMPUTE,
     }],
     cases,
+    draw,
 };
 
 /// A power of ten by which every f64 of a smaller magnitude than 2⁵³ can be multiplied, and beyond
@@ -55,47 +56,57 @@ impl Tensor {
     }
 }
 
+fn case(dims: &[usize], decimals: i32, values: Values, dtypes: &'static [DType]) -> Case {
+    Case {
+        op: "round_to",
+        dtypes,
+        inputs: vec![Input::new(dims, values)],
+        run: Box::new(move |inputs| inputs[0].round_to(decimals)),
+        reference: Box::new(move |inputs: &[Array]| {
+            let power = 10f64.powi(decimals.abs());
+            inputs[0].map(|x| match decimals {
+                _ if !x.is_finite() || x.abs() > 1e15 => x,
+                0.. => (x * power).round() / power,
+                _ => (x / power).round() * power,
+            })
+        }),
+        tolerance: Tolerance::ROUNDED,
+    }
+}
+
+const EDGES: &[f64] = &[
+    3e38,
+    -3e38,
+    f64::INFINITY,
+    f64::NAN,
+    0.5,
+    -2.5,
+    16_777_217.0,
+];
+const EDGE_DTYPES: &[DType] = &[DType::F32, DType::F64];
+
 fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
-    let mut push = |dims: &[usize], decimals: i32, values, dtypes| {
-        cases.push(Case {
-            op: "round_to",
-            dtypes,
-            inputs: vec![Input::new(dims, values)],
-            run: Box::new(move |inputs| inputs[0].round_to(decimals)),
-            reference: Box::new(move |inputs: &[Array]| {
-                let power = 10f64.powi(decimals.abs());
-                inputs[0].map(|x| match decimals {
-                    _ if !x.is_finite() || x.abs() > 1e15 => x,
-                    0.. => (x * power).round() / power,
-                    _ => (x / power).round() * power,
-                })
-            }),
-            tolerance: Tolerance::ROUNDED,
-        });
-    };
     for decimals in [0, 1, 2] {
-        push(
-            &[5, 17],
-            decimals,
-            Values::Range(0.0, 99.0),
-            &DType::COMPUTE,
-        );
-        push(&[], decimals, Values::Range(-9.0, 9.0), &DType::FLOATS);
-        push(&[2, 0], decimals, Values::Range(-9.0, 9.0), &DType::FLOATS);
+        let (positive, signed) = (Values::Range(0.0, 99.0), Values::Range(-9.0, 9.0));
+        cases.push(case(&[5, 17], decimals, positive, &DType::COMPUTE));
+        cases.push(case(&[], decimals, signed.clone(), &DType::FLOATS));
+        cases.push(case(&[2, 0], decimals, signed, &DType::FLOATS));
     }
-    push(&[33], -1, Values::Range(-99.0, 99.0), &DType::FLOATS);
-    let edges = vec![
-        3e38,
-        -3e38,
-        f64::INFINITY,
-        f64::NAN,
-        0.5,
-        -2.5,
-        16_777_217.0,
-    ];
-    push(&[7], 2, Values::List(edges), &[DType::F32, DType::F64]);
+    let tens = Values::Range(-99.0, 99.0);
+    cases.push(case(&[33], -1, tens, &DType::FLOATS));
+    cases.push(case(&[7], 2, Values::List(EDGES.to_vec()), EDGE_DTYPES));
     cases
+}
+
+fn draw(draw: &mut Draw) -> Case {
+    let (dims, decimals) = (draw.dims(), draw.pick("decimals", &[0, 1, 2]));
+    match draw.below(4) {
+        0 => case(&dims, decimals, Values::Range(0.0, 99.0), &DType::COMPUTE),
+        1 => case(&dims, decimals, Values::Range(-9.0, 9.0), &DType::FLOATS),
+        2 => case(&dims, -1, Values::Range(-99.0, 99.0), &DType::FLOATS),
+        _ => case(&dims, decimals, Values::List(EDGES.to_vec()), EDGE_DTYPES),
+    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use crate::ops::{Family, OpInfo};
 use crate::shape::Dim;
-use crate::testing::{Array, Case, Input, Tolerance, Values};
+use crate::testing::{Array, Case, Draw, Input, Tolerance, Values};
 use crate::views::View;
 use crate::{DType, Layout, Result, Shape, Tensor, bail};
 
@@ -14,6 +14,7 @@ pub const FAMILY: Family = Family {
         dtypes: &DType::COMPUTE,
     }],
     cases,
+    draw,
 };
 
 impl Tensor {
@@ -63,6 +64,27 @@ pub(crate) fn fold(windows: &Tensor, x: &Tensor, dim: usize, step: usize) -> Res
     x.zeros_like()?.index_add(&ids, &slices, dim)
 }
 
+fn case(dims: &[usize], dim: usize, size: usize, step: usize) -> Case {
+    Case {
+        op: "unfold",
+        dtypes: &DType::COMPUTE,
+        inputs: vec![Input::new(dims, Values::Range(0.0, 100.0))],
+        run: Box::new(move |inputs| inputs[0].unfold(dim, size, step)),
+        reference: Box::new(move |inputs: &[Array]| {
+            let dims = &inputs[0].dims;
+            let mut windows = dims.clone();
+            windows[dim] = (dims[dim] - size) / step + 1;
+            windows.push(size);
+            Array::from_fn(&windows, |index| {
+                let mut own = index[..dims.len()].to_vec();
+                own[dim] = index[dim] * step + index[dims.len()];
+                inputs[0].at(&own)
+            })
+        }),
+        tolerance: Tolerance::EXACT,
+    }
+}
+
 fn cases() -> Vec<Case> {
     let shapes: [(&[usize], usize, usize, usize); 8] = [
         (&[1], 0, 1, 1),
@@ -74,24 +96,17 @@ fn cases() -> Vec<Case> {
         (&[3, 8, 4], 1, 4, 4),
         (&[1, 2, 1, 2, 1, 2, 1, 5], 7, 2, 2),
     ];
-    let case = |(dims, dim, size, step): (&'static [usize], usize, usize, usize)| Case {
-        op: "unfold",
-        dtypes: &DType::COMPUTE,
-        inputs: vec![Input::new(dims, Values::Range(0.0, 100.0))],
-        run: Box::new(move |inputs| inputs[0].unfold(dim, size, step)),
-        reference: Box::new(move |inputs: &[Array]| {
-            let mut windows = dims.to_vec();
-            windows[dim] = (dims[dim] - size) / step + 1;
-            windows.push(size);
-            Array::from_fn(&windows, |index| {
-                let mut own = index[..dims.len()].to_vec();
-                own[dim] = index[dim] * step + index[dims.len()];
-                inputs[0].at(&own)
-            })
-        }),
-        tolerance: Tolerance::EXACT,
-    };
-    shapes.into_iter().map(case).collect()
+    shapes
+        .map(|(dims, dim, size, step)| case(dims, dim, size, step))
+        .into()
+}
+
+fn draw(draw: &mut Draw) -> Case {
+    let mut dims = draw.dims_of(1..=8, 0);
+    let dim = draw.number("dim", 0, dims.len() - 1);
+    dims[dim] = dims[dim].max(1);
+    let size = draw.number("size", 1, dims[dim].min(20));
+    case(&dims, dim, size, draw.pick("step", &[1, 2, 3, 7, 1000]))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 
 use crate::ops::{Family, OpInfo};
 use crate::shape::Dim;
-use crate::testing::{Array, Case, Input, Tolerance, Values};
+use crate::testing::{Array, Case, Draw, Input, Tolerance, Values, sum};
 use crate::{DType, Error, Result, Tensor};
 
 /// The entry in [`ALL`](crate::ops::ALL).
@@ -21,6 +21,7 @@ pub const FAMILY: Family = Family {
         },
     ],
     cases,
+    draw,
 };
 
 impl Tensor {
@@ -77,11 +78,11 @@ fn reference(x: &Array, dim: usize, keep: bool) -> Array {
             x.at(&index)
         };
         let count = x.dims[dim] as f64;
-        let mean = (0..x.dims[dim]).map(at).sum::<f64>() / count;
+        let mean = sum((0..x.dims[dim]).map(at)) / count;
         let squares = (0..x.dims[dim]).map(|place| (at(place) - mean).powi(2));
         match x.dims[dim] {
             0 | 1 => f64::NAN,
-            _ => squares.sum::<f64>() / (count - 1.0),
+            _ => sum(squares) / (count - 1.0),
         }
     });
     if !keep {
@@ -90,8 +91,21 @@ fn reference(x: &Array, dim: usize, keep: bool) -> Array {
     variance
 }
 
+fn case(dims: &[usize], dim: usize, keep: bool) -> Case {
+    Case {
+        op: if keep { "var_keepdim" } else { "var" },
+        dtypes: &DType::FLOATS,
+        inputs: vec![Input::new(dims, Values::Range(5.0, 9.0))],
+        run: Box::new(move |inputs| match keep {
+            true => inputs[0].var_keepdim(dim),
+            false => inputs[0].var(dim),
+        }),
+        reference: Box::new(move |inputs: &[Array]| reference(&inputs[0], dim, keep)),
+        tolerance: Tolerance::units(64.0, 16.0),
+    }
+}
+
 fn cases() -> Vec<Case> {
-    let mut cases = Vec::new();
     let shapes: [(&[usize], usize); 9] = [
         (&[1], 0),
         (&[2, 0], 1),
@@ -103,22 +117,16 @@ fn cases() -> Vec<Case> {
         (&[2, 700], 1),
         (&[1, 2, 1, 2, 1, 2, 1, 2, 3], 7),
     ];
-    for (dims, dim) in shapes {
-        for keep in [true, false] {
-            cases.push(Case {
-                op: if keep { "var_keepdim" } else { "var" },
-                dtypes: &DType::FLOATS,
-                inputs: vec![Input::new(dims, Values::Range(5.0, 9.0))],
-                run: Box::new(move |inputs| match keep {
-                    true => inputs[0].var_keepdim(dim),
-                    false => inputs[0].var(dim),
-                }),
-                reference: Box::new(move |inputs: &[Array]| reference(&inputs[0], dim, keep)),
-                tolerance: Tolerance::units(64.0, 16.0),
-            });
-        }
-    }
-    cases
+    shapes
+        .into_iter()
+        .flat_map(|(dims, dim)| [true, false].map(|keep| case(dims, dim, keep)))
+        .collect()
+}
+
+fn draw(draw: &mut Draw) -> Case {
+    let dims = draw.dims_of(1..=9, 0);
+    let dim = draw.number("dim", 0, dims.len() - 1);
+    case(&dims, dim, draw.flag("keep"))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Joining references, index by index.
 
-use crate::testing::{Array, Case, Input, Reference, Run, Tolerance, Values};
+use crate::testing::{Array, Case, Draw, Input, Reference, Run, Tolerance, Values};
 use crate::{DType, Result, Tensor};
 
 fn case(op: &'static str, dims: &[&[usize]], run: Run, reference: Reference) -> Case {
@@ -71,17 +71,27 @@ const JOINS: &[(&[&[usize]], usize)] = &[
     (&[&[40_000], &[30_001]], 0),
 ];
 
+fn cat(dims: &[&[usize]], dim: usize) -> Case {
+    let run: Run = Box::new(move |inputs| Tensor::cat(inputs, dim));
+    case(
+        "cat",
+        dims,
+        run,
+        Box::new(move |inputs| joined(inputs, dim)),
+    )
+}
+
+fn stack(dims: &[usize], count: usize, dim: usize) -> Case {
+    let run: Run = Box::new(move |inputs| Tensor::stack(inputs, dim));
+    let reference: Reference = Box::new(move |inputs| {
+        let inputs: Vec<Array> = inputs.iter().map(|input| with_dim(input, dim)).collect();
+        joined(&inputs, dim)
+    });
+    case("stack", &vec![dims; count], run, reference)
+}
+
 pub(super) fn cases() -> Vec<Case> {
-    let mut cases = Vec::new();
-    for &(dims, dim) in JOINS {
-        let run: Run = Box::new(move |inputs| Tensor::cat(inputs, dim));
-        cases.push(case(
-            "cat",
-            dims,
-            run,
-            Box::new(move |inputs| joined(inputs, dim)),
-        ));
-    }
+    let mut cases: Vec<Case> = JOINS.iter().map(|&(dims, dim)| cat(dims, dim)).collect();
     let shapes: [(&[usize], usize); 6] = [
         (&[], 0),
         (&[5], 0),
@@ -90,14 +100,7 @@ pub(super) fn cases() -> Vec<Case> {
         (&[0, 2], 2),
         (&[150, 200], 2),
     ];
-    for (dims, dim) in shapes {
-        let run: Run = Box::new(move |inputs| Tensor::stack(inputs, dim));
-        let reference: Reference = Box::new(move |inputs| {
-            let inputs: Vec<Array> = inputs.iter().map(|input| with_dim(input, dim)).collect();
-            joined(&inputs, dim)
-        });
-        cases.push(case("stack", &[dims, dims, dims], run, reference));
-    }
+    cases.extend(shapes.map(|(dims, dim)| stack(dims, 3, dim)));
     cases.extend(writes());
     cases
 }
@@ -108,6 +111,42 @@ fn set_transposed(inputs: &[Tensor], dim: usize, start: usize) -> Result<Tensor>
     let target = inputs[0].permute(order.clone())?.copy()?.permute(order)?;
     target.slice_set(&inputs[1], dim, start)?;
     Ok(target)
+}
+
+fn set(inputs: &[Tensor], dim: usize, start: usize) -> Result<Tensor> {
+    let target = inputs[0].copy()?;
+    target.slice_set(&inputs[1], dim, start).map(|()| target)
+}
+
+type Write = (&'static str, fn(&[Tensor], usize, usize) -> Result<Tensor>);
+
+const WRITES: [Write; 3] = [
+    ("slice_set", set_transposed),
+    ("slice_set", set),
+    ("slice_scatter", |inputs, dim, start| {
+        inputs[0].slice_scatter(&inputs[1], dim, start)
+    }),
+];
+
+fn write((op, run): Write, dims: [&[usize]; 2], dim: usize, start: usize) -> Case {
+    let reference: Reference = Box::new(move |inputs: &[Array]| {
+        let starts = (0..inputs[0].dims.len()).map(|at| if at == dim { start } else { 0 });
+        written(&inputs[0], &inputs[1], &starts.collect::<Vec<_>>())
+    });
+    let run: Run = Box::new(move |inputs| run(inputs, dim, start));
+    case(op, &dims, run, reference)
+}
+
+fn assign(dims: [&[usize]; 2], starts: &[usize]) -> Case {
+    let ranges: Vec<_> = starts
+        .iter()
+        .zip(dims[1])
+        .map(|(&start, &len)| start..start + len)
+        .collect();
+    let starts = starts.to_vec();
+    let run: Run = Box::new(move |inputs| inputs[0].slice_assign(&ranges, &inputs[1]));
+    let reference: Reference = Box::new(move |inputs| written(&inputs[0], &inputs[1], &starts));
+    case("slice_assign", &dims, run, reference)
 }
 
 fn writes() -> Vec<Case> {
@@ -121,34 +160,43 @@ fn writes() -> Vec<Case> {
     ];
     let mut cases = Vec::new();
     for (whole, src, dim, start) in shapes {
-        let starts = move |rank: usize| {
-            (0..rank)
-                .map(|at| if at == dim { start } else { 0 })
-                .collect()
-        };
-        let reference = move || -> Reference {
-            Box::new(move |inputs: &[Array]| {
-                let starts: Vec<usize> = starts(inputs[0].dims.len());
-                written(&inputs[0], &inputs[1], &starts)
-            })
-        };
-        let run = |run: fn(&[Tensor], usize, usize) -> Result<Tensor>| -> Run {
-            Box::new(move |inputs| run(inputs, dim, start))
-        };
-        let dims = [whole, src];
-        cases.push(case("slice_set", &dims, run(set_transposed), reference()));
-        let set = |inputs: &[Tensor], dim: usize, start: usize| {
-            let target = inputs[0].copy()?;
-            target.slice_set(&inputs[1], dim, start).map(|()| target)
-        };
-        cases.push(case("slice_set", &dims, run(set), reference()));
-        let scatter = |inputs: &[Tensor], dim: usize, start: usize| {
-            inputs[0].slice_scatter(&inputs[1], dim, start)
-        };
-        cases.push(case("slice_scatter", &dims, run(scatter), reference()));
+        cases.extend(WRITES.map(|kind| write(kind, [whole, src], dim, start)));
     }
-    let assign: Run = Box::new(|inputs| inputs[0].slice_assign(&[1..3, 2..6], &inputs[1]));
-    let reference: Reference = Box::new(|inputs| written(&inputs[0], &inputs[1], &[1, 2]));
-    cases.push(case("slice_assign", &[&[5, 7], &[2, 4]], assign, reference));
+    cases.push(assign([&[5, 7], &[2, 4]], &[1, 2]));
     cases
+}
+
+pub(super) fn draw(draw: &mut Draw) -> Case {
+    let least_rank = draw.below(2);
+    let mut dims = draw.dims_of(least_rank..=8, 0);
+    if least_rank == 0 {
+        let (count, dim) = (
+            draw.number("count", 1, 4),
+            draw.number("dim", 0, dims.len()),
+        );
+        return stack(&dims, count, dim);
+    }
+    let dim = draw.number("dim", 0, dims.len() - 1);
+    if draw.below(2) == 0 {
+        let mut all: Vec<Vec<usize>> = Vec::new();
+        for _ in 0..draw.number("count", 1, 4) {
+            dims[dim] = draw.size(0).min(40);
+            all.push(dims.clone());
+        }
+        return cat(&all.iter().map(Vec::as_slice).collect::<Vec<_>>(), dim);
+    }
+    let part = |draw: &mut Draw, size: usize| {
+        let len = draw.below(size + 1);
+        (draw.number("start", 0, size - len), len)
+    };
+    if draw.below(2) == 0 {
+        let parts: Vec<(usize, usize)> = dims.iter().map(|&size| part(draw, size)).collect();
+        let (starts, lens): (Vec<usize>, Vec<usize>) = parts.into_iter().unzip();
+        return assign([&dims, &lens], &starts);
+    }
+    let mut src = dims.clone();
+    let (start, len) = part(draw, dims[dim]);
+    src[dim] = len;
+    let kind = WRITES[draw.below(WRITES.len())];
+    write(kind, [&dims, &src], dim, start)
 }

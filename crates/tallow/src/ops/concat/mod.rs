@@ -27,6 +27,7 @@ pub const FAMILY: Family = Family {
         info("slice_assign"),
     ],
     cases: cases::cases,
+    draw: cases::draw,
 };
 
 const fn info(name: &'static str) -> OpInfo {

@@ -1,7 +1,7 @@
 //! The references are the definitions: a sum over taps for each output, and for the transposed form
 //! the same products, each added to where it belongs.
 
-use crate::testing::{Array, Case, Input, Tolerance, Values};
+use crate::testing::{Array, Case, Draw, Input, Tolerance, Values};
 use crate::{DType, Result, Tensor};
 
 /// Padding, stride, dilation, groups.
@@ -141,13 +141,6 @@ const TRANSPOSED: &[TransposedRow] = &[
     (&[1, 20, 7, 8], &[20, 18, 3, 3], [1, 2, 1, 1], 1),
 ];
 
-fn tolerance(products: usize) -> Tolerance {
-    // One rounding of the result, and for each of n products of size at most 1 half a unit of the
-    // sum so far: where an operand repeats, that may be some √n even if signs are mixed.
-    let count = products.max(1) as f64;
-    Tolerance::units(1.0, 0.5 * count * count.sqrt())
-}
-
 fn run(op: &str, x: &Tensor, kernel: &Tensor, numbers: Numbers, added: usize) -> Result<Tensor> {
     let [padding, stride, dilation, groups] = numbers;
     match op {
@@ -164,29 +157,73 @@ fn inputs(x: &[usize], kernel: &[usize]) -> Vec<Input> {
     vec![input(x), input(kernel)]
 }
 
+fn case(x: &[usize], kernel: &[usize], numbers: Numbers) -> Case {
+    let op = ["conv1d", "conv2d", "conv3d"][x.len() - 3];
+    Case {
+        op,
+        dtypes: &DType::FLOATS,
+        inputs: inputs(x, kernel),
+        run: Box::new(move |inputs| run(op, &inputs[0], &inputs[1], numbers, 0)),
+        reference: Box::new(move |inputs| conv(&inputs[0], &inputs[1], numbers)),
+        tolerance: Tolerance::of_products(kernel[1..].iter().product()),
+    }
+}
+
+fn transposed_case(y: &[usize], kernel: &[usize], numbers: Numbers, added: usize) -> Case {
+    let op = ["conv_transpose1d", "conv_transpose2d"][y.len() - 3];
+    let products = kernel[0] / numbers[3] * kernel[2..].iter().product::<usize>();
+    Case {
+        op,
+        dtypes: &DType::FLOATS,
+        inputs: inputs(y, kernel),
+        run: Box::new(move |inputs| run(op, &inputs[0], &inputs[1], numbers, added)),
+        reference: Box::new(move |inputs| transposed(&inputs[0], &inputs[1], numbers, added)),
+        tolerance: Tolerance::of_products(products),
+    }
+}
+
 pub(super) fn cases() -> Vec<Case> {
-    let mut cases = Vec::new();
-    for &(x, kernel, numbers) in CONV {
-        let op = ["conv1d", "conv2d", "conv3d"][x.len() - 3];
-        cases.push(Case {
-            op,
-            dtypes: &DType::FLOATS,
-            inputs: inputs(x, kernel),
-            run: Box::new(move |inputs| run(op, &inputs[0], &inputs[1], numbers, 0)),
-            reference: Box::new(move |inputs| conv(&inputs[0], &inputs[1], numbers)),
-            tolerance: tolerance(kernel[1..].iter().product()),
-        });
+    let plain = CONV
+        .iter()
+        .map(|&(x, kernel, numbers)| case(x, kernel, numbers));
+    let turned = TRANSPOSED
+        .iter()
+        .map(|&(y, kernel, numbers, added)| transposed_case(y, kernel, numbers, added));
+    plain.chain(turned).collect()
+}
+
+pub(super) fn draw(draw: &mut Draw) -> Case {
+    let spatial = draw.number("spatial dims", 1, 3);
+    let turned = spatial < 3 && draw.flag("transposed");
+    let batch = draw.number("batch", 0, 2);
+    // conv_transpose2d takes no groups.
+    let groups = match turned && spatial == 2 {
+        true => 1,
+        false => draw.pick("groups", &[1, 1, 2, 3, 5]),
+    };
+    let (within, each) = (draw.number("channels", 0, 6), draw.number("results", 1, 7));
+    let (stride, dilation) = (draw.number("stride", 1, 4), draw.number("dilation", 1, 3));
+    let padding = draw.number("padding", 0, 4);
+    let numbers = [padding, stride, dilation, groups];
+    let most = [60, 14, 7][spatial - 1];
+    let (mut image, mut taps) = (Vec::new(), Vec::new());
+    for _ in 0..spatial {
+        let tap = draw.number("taps", 1, 5);
+        let extent = dilation * (tap - 1) + 1;
+        // The window fits the padded image; of the transposed form, an image is left.
+        let least = match turned {
+            true => (2 * padding + 1).saturating_sub(extent).div_ceil(stride) + 1,
+            false => extent.saturating_sub(2 * padding).max(1),
+        };
+        image.push(least + draw.below(most));
+        taps.push(tap);
     }
-    for &(y, kernel, numbers, added) in TRANSPOSED {
-        let op = ["conv_transpose1d", "conv_transpose2d"][y.len() - 3];
-        cases.push(Case {
-            op,
-            dtypes: &DType::FLOATS,
-            inputs: inputs(y, kernel),
-            run: Box::new(move |inputs| run(op, &inputs[0], &inputs[1], numbers, added)),
-            reference: Box::new(move |inputs| transposed(&inputs[0], &inputs[1], numbers, added)),
-            tolerance: tolerance(kernel[0] / numbers[3] * kernel[2..].iter().product::<usize>()),
-        });
+    if turned {
+        let added = draw.number("added", 0, stride.max(dilation) - 1);
+        let y = [vec![batch, within.max(1) * groups], image].concat();
+        let kernel = [vec![within.max(1) * groups, each], taps].concat();
+        return transposed_case(&y, &kernel, numbers, added);
     }
-    cases
+    let x = [vec![batch, within * groups], image].concat();
+    case(&x, &[vec![each * groups, within], taps].concat(), numbers)
 }

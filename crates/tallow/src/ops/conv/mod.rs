@@ -47,6 +47,7 @@ pub const FAMILY: Family = Family {
         floats("conv_transpose2d"),
     ],
     cases: cases::cases,
+    draw: cases::draw,
 };
 
 fn conv(geometry: Geometry, x: &Tensor, kernel: &Tensor) -> Result<Tensor> {

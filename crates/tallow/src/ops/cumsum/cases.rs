@@ -1,7 +1,7 @@
 //! The reference adds each element to the sum before it, in f64.
 
 use crate::DType;
-use crate::testing::{Array, Case, Input, Tolerance, Values};
+use crate::testing::{Array, Case, Draw, Input, Tolerance, Values};
 
 fn reference(x: &Array, dim: usize) -> Array {
     let mut out = x.clone();
@@ -14,8 +14,29 @@ fn reference(x: &Array, dim: usize) -> Array {
     out
 }
 
+fn case(dims: &[usize], dim: usize) -> Case {
+    // Sums of integers stay within a u8; 0 and 1, thinly spread.
+    let few = dims[dim] <= 130;
+    let values = if few {
+        Values::Range(0.0, 1.9)
+    } else {
+        Values::Range(-1.0, 2.0)
+    };
+    Case {
+        op: "cumsum",
+        dtypes: match dims.iter().product::<usize>() {
+            0..10_000 if few => &DType::COMPUTE,
+            _ => &[DType::F32, DType::I64],
+        },
+        inputs: vec![Input::new(dims, values)],
+        run: Box::new(move |inputs| inputs[0].cumsum(dim)),
+        reference: Box::new(move |inputs| reference(&inputs[0], dim)),
+        // f64 sums are grouped in another order than the reference's.
+        tolerance: Tolerance::units(64.0, 64.0),
+    }
+}
+
 pub(super) fn cases() -> Vec<Case> {
-    let mut cases = Vec::new();
     let shapes: [(&[usize], usize); 12] = [
         (&[1], 0),
         (&[0], 0),
@@ -31,27 +52,14 @@ pub(super) fn cases() -> Vec<Case> {
         (&[2, 40, 9000], 1),
         (&[70, 130], 1),
     ];
-    for (dims, dim) in shapes {
-        // Sums of integers stay within a u8; 0 and 1, thinly spread.
-        let few = dims[dim] <= 130;
-        let values = if few {
-            Values::Range(0.0, 1.9)
-        } else {
-            Values::Range(-1.0, 2.0)
-        };
-        let dtypes: &[DType] = match dims.iter().product::<usize>() {
-            0..10_000 if few => &DType::COMPUTE,
-            _ => &[DType::F32, DType::I64],
-        };
-        cases.push(Case {
-            op: "cumsum",
-            dtypes,
-            inputs: vec![Input::new(dims, values)],
-            run: Box::new(move |inputs| inputs[0].cumsum(dim)),
-            reference: Box::new(move |inputs| reference(&inputs[0], dim)),
-            // f64 sums are grouped in another order than the reference's.
-            tolerance: Tolerance::units(64.0, 64.0),
-        });
-    }
-    cases
+    shapes
+        .into_iter()
+        .map(|(dims, dim)| case(dims, dim))
+        .collect()
+}
+
+pub(super) fn draw(draw: &mut Draw) -> Case {
+    let dims = draw.dims_of(1..=9, 0);
+    let dim = draw.number("dim", 0, dims.len() - 1);
+    case(&dims, dim)
 }

@@ -24,6 +24,7 @@ pub const FAMILY: Family = Family {
         info("const_set"),
     ],
     cases: cases::cases,
+    draw: cases::draw,
 };
 
 const fn info(name: &'static str) -> OpInfo {

@@ -18,6 +18,7 @@ pub const FAMILY: Family = Family {
         dtypes: &DType::COMPUTE,
     }],
     cases: cases::cases,
+    draw: cases::draw,
 };
 
 struct Flip {

@@ -1,7 +1,7 @@
 //! The references look each element up.
 
 use crate::DType;
-use crate::testing::{Array, Case, Input, Tolerance, Values};
+use crate::testing::{Array, Case, Draw, Input, Tolerance, Values};
 
 const ID_DTYPES: [DType; 5] = [DType::U32, DType::U8, DType::I16, DType::I32, DType::I64];
 
@@ -23,28 +23,32 @@ fn gather(x: &Array, ids: &Array, dim: usize) -> Array {
     })
 }
 
+fn case(op: &'static str, x: &[usize], dim: usize, id_dims: &[usize], id_dtype: DType) -> Case {
+    // Casting to an integer dtype cuts the fraction off.
+    let ids = Values::Range(0.0, x[dim] as f64 - 0.001);
+    Case {
+        op,
+        dtypes: &DType::COMPUTE,
+        inputs: vec![
+            Input::new(x, Values::Range(0.0, 100.0)),
+            Input::of(id_dims, ids, id_dtype),
+        ],
+        run: Box::new(move |inputs| match op {
+            "gather" => inputs[0].gather(&inputs[1], dim),
+            _ => inputs[0].index_select(&inputs[1], dim),
+        }),
+        reference: Box::new(move |inputs| match op {
+            "gather" => gather(&inputs[0], &inputs[1], dim),
+            _ => select(&inputs[0], &inputs[1], dim),
+        }),
+        tolerance: Tolerance::EXACT,
+    }
+}
+
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
-    let ids = |count: usize| Values::Range(0.0, count as f64 - 0.001);
-    let mut push = |op, x: &[usize], dim: usize, id_dims: &[usize], id_dtype| {
-        cases.push(Case {
-            op,
-            dtypes: &DType::COMPUTE,
-            inputs: vec![
-                Input::new(x, Values::Range(0.0, 100.0)),
-                // Casting to an integer dtype cuts the fraction off.
-                Input::of(id_dims, ids(x[dim]), id_dtype),
-            ],
-            run: Box::new(move |inputs| match op {
-                "gather" => inputs[0].gather(&inputs[1], dim),
-                _ => inputs[0].index_select(&inputs[1], dim),
-            }),
-            reference: Box::new(move |inputs| match op {
-                "gather" => gather(&inputs[0], &inputs[1], dim),
-                _ => select(&inputs[0], &inputs[1], dim),
-            }),
-            tolerance: Tolerance::EXACT,
-        });
+    let mut push = |op, x: &[usize], dim, id_dims: &[usize], id_dtype| {
+        cases.push(case(op, x, dim, id_dims, id_dtype));
     };
     for id_dtype in ID_DTYPES {
         push("index_select", &[5, 3], 0, &[4], id_dtype);
@@ -76,4 +80,25 @@ pub(super) fn cases() -> Vec<Case> {
         push("gather", x, dim, id_dims, DType::U32);
     }
     cases
+}
+
+pub(super) fn draw(draw: &mut Draw) -> Case {
+    let mut x = draw.dims_of(1..=9, 0);
+    let dim = draw.number("dim", 0, x.len() - 1);
+    // A u8 names 256 slices.
+    x[dim] = x[dim].clamp(1, 256);
+    let id_dtype = draw.pick("ids", &ID_DTYPES);
+    match draw.below(2) {
+        0 => case("index_select", &x, dim, &[draw.size(0)], id_dtype),
+        _ => {
+            let mut ids = x.clone();
+            for (at, size) in ids.iter_mut().enumerate() {
+                match at == dim {
+                    true => *size = draw.size(0),
+                    false => *size -= if draw.rarely(4) { draw.below(*size) } else { 0 },
+                }
+            }
+            case("gather", &x, dim, &ids, id_dtype)
+        }
+    }
 }

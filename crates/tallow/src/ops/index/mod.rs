@@ -28,6 +28,7 @@ pub const FAMILY: Family = Family {
         },
     ],
     cases: cases::cases,
+    draw: cases::draw,
 };
 
 pub(super) fn check_ids(ids: &Tensor, op: &'static str) -> Result<()> {

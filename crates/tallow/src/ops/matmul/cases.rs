@@ -1,7 +1,7 @@
 //! The reference is the triple loop.
 
 use crate::DType;
-use crate::testing::{Array, Case, Input, Tolerance, Values};
+use crate::testing::{Array, Case, Draw, Input, Tolerance, Values, sum};
 
 fn matmul(lhs: &Array, rhs: &Array) -> Array {
     let (lhs_rank, rhs_rank) = (lhs.dims.len(), rhs.dims.len());
@@ -27,8 +27,26 @@ fn matmul(lhs: &Array, rhs: &Array) -> Array {
             let left = lhs.at_broadcast(&[batch, &[cell[0], at]].concat());
             left * rhs.at_broadcast(&[batch, &[at, cell[1]]].concat())
         };
-        (0..inner).map(product).sum()
+        sum((0..inner).map(product))
     })
+}
+
+fn case(op: &'static str, lhs: &[usize], rhs: &[usize]) -> Case {
+    let inner = lhs[lhs.len() - 1];
+    Case {
+        op,
+        dtypes: &DType::FLOATS,
+        inputs: vec![
+            Input::new(lhs, Values::Range(-1.0, 1.0)),
+            Input::new(rhs, Values::Range(-1.0, 1.0)),
+        ],
+        run: Box::new(move |inputs| match op {
+            "matmul" => inputs[0].matmul(&inputs[1]),
+            _ => inputs[0].broadcast_matmul(&inputs[1]),
+        }),
+        reference: Box::new(|inputs| matmul(&inputs[0], &inputs[1])),
+        tolerance: Tolerance::of_products(inner),
+    }
 }
 
 pub(super) fn cases() -> Vec<Case> {
@@ -58,22 +76,25 @@ pub(super) fn cases() -> Vec<Case> {
     for (op, (lhs, rhs)) in
         plain.chain(broadcast.iter().map(|&shapes| ("broadcast_matmul", shapes)))
     {
-        let inner = lhs[lhs.len() - 1] as f64;
-        cases.push(Case {
-            op,
-            dtypes: &DType::FLOATS,
-            inputs: vec![
-                Input::new(lhs, Values::Range(-1.0, 1.0)),
-                Input::new(rhs, Values::Range(-1.0, 1.0)),
-            ],
-            run: Box::new(move |inputs| match op {
-                "matmul" => inputs[0].matmul(&inputs[1]),
-                _ => inputs[0].broadcast_matmul(&inputs[1]),
-            }),
-            reference: Box::new(|inputs| matmul(&inputs[0], &inputs[1])),
-            // One rounding of the result; of the sum, half a unit a term of size at most 1.
-            tolerance: Tolerance::units(1.0, inner.max(1.0) * 0.5),
-        });
+        cases.push(case(op, lhs, rhs));
     }
     cases
+}
+
+pub(super) fn draw(draw: &mut Draw) -> Case {
+    let batch = match draw.dims_of(0..=7, 0) {
+        dims if dims.iter().product::<usize>() > 20 => dims[..1.min(dims.len())].to_vec(),
+        dims => dims,
+    };
+    let [rows, inner, columns] = [draw.size(0), draw.size(0), draw.size(0)];
+    let (op, left, right) = match draw.below(2) {
+        0 => ("matmul", batch.clone(), batch),
+        _ => (
+            "broadcast_matmul",
+            draw.narrower(&batch),
+            draw.narrower(&batch),
+        ),
+    };
+    let (lhs, rhs) = ([left, vec![rows, inner]], [right, vec![inner, columns]]);
+    case(op, &lhs.concat(), &rhs.concat())
 }

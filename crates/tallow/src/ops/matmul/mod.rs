@@ -30,6 +30,7 @@ pub const FAMILY: Family = Family {
         },
     ],
     cases: cases::cases,
+    draw: cases::draw,
 };
 
 struct MatMul;

@@ -2,7 +2,7 @@
 
 use super::{layer_norm, rms_norm};
 use crate::DType;
-use crate::testing::{Array, Case, Input, Tolerance, Values};
+use crate::testing::{Array, Case, Draw, Input, Tolerance, Values, sum};
 
 const EPS: f32 = 1e-5;
 
@@ -15,7 +15,7 @@ fn row(x: &Array, index: &[usize]) -> Vec<f64> {
 }
 
 fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
+    sum(values.iter().copied()) / values.len() as f64
 }
 
 fn reference(inputs: &[Array]) -> Array {
@@ -33,6 +33,55 @@ fn reference(inputs: &[Array]) -> Array {
     })
 }
 
+/// The dtypes that are judged alike. f64 adds up one number after the other, where n terms cost up
+/// to n/2 units; f32 in a vector's lanes; the narrow types in f32: only their last rounding shows.
+const KINDS: [&[DType]; 3] = [&[DType::F32], &[DType::F64], &[DType::F16, DType::BF16]];
+
+/// Units that a sum of n terms loses in the dtype.
+fn lost(dtypes: &[DType], len: usize) -> f64 {
+    match dtypes.contains(&DType::F64) {
+        true => 0.5 * len as f64,
+        false => 0.0,
+    }
+}
+
+fn rms(dims: &[usize], dtypes: &'static [DType]) -> Case {
+    let len = dims[dims.len() - 1];
+    Case {
+        op: "rms_norm",
+        dtypes,
+        inputs: vec![
+            Input::new(dims, Values::Range(-2.0, 3.0)),
+            Input::new(&[len], Values::Range(0.5, 1.5)),
+        ],
+        run: Box::new(|inputs| rms_norm(&inputs[0], &inputs[1], EPS)),
+        reference: Box::new(reference),
+        tolerance: Tolerance::units(6.0 + lost(dtypes, len), 1.0),
+    }
+}
+
+fn layer(dims: &[usize], dtypes: &'static [DType]) -> Case {
+    let (len, rms) = (dims[dims.len() - 1], rms(dims, dtypes));
+    let mut inputs = rms.inputs;
+    inputs.push(Input::new(&[len], Values::Range(-1.0, 1.0)));
+    // Where a row is constant, x − mean is a rounding error: numbers up to 3 and their mean are off
+    // by up to 6 units of 1, which 1/√eps, 316, and the scale, 1.5, magnify.
+    let tolerance = match dtypes.contains(&DType::F16) {
+        true => Tolerance::units(2.0, 1.0),
+        false => Tolerance::units(
+            6.0 + lost(dtypes, len),
+            (6.0 + 3.0 * lost(dtypes, len)) * 1.5 * 316.0,
+        ),
+    };
+    Case {
+        op: "layer_norm",
+        inputs,
+        run: Box::new(|inputs| layer_norm(&inputs[0], &inputs[1], &inputs[2], EPS)),
+        tolerance,
+        ..rms
+    }
+}
+
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for dims in [
@@ -44,33 +93,18 @@ pub(super) fn cases() -> Vec<Case> {
         &[60, 300],
         &[1, 2, 1, 2, 1, 2, 1, 2, 5],
     ] {
-        let len = &dims[dims.len() - 1..];
-        // Where a row is constant, x − mean is a rounding error that 1/√eps, 316, magnifies to 3 ·
-        // 316 units. The narrow types compute in f32, and only their last rounding shows.
-        let wide = (&[DType::F32, DType::F64][..], Tolerance::units(6.0, 1000.0));
-        let narrow = (&[DType::F16, DType::BF16][..], Tolerance::units(2.0, 1.0));
-        for (dtypes, tolerance) in [wide, narrow] {
-            let (x, scale) = (
-                Input::new(dims, Values::Range(-2.0, 3.0)),
-                Input::new(len, Values::Range(0.5, 1.5)),
-            );
-            cases.push(Case {
-                op: "rms_norm",
-                dtypes,
-                inputs: vec![x.clone(), scale.clone()],
-                run: Box::new(|inputs| rms_norm(&inputs[0], &inputs[1], EPS)),
-                reference: Box::new(reference),
-                tolerance: Tolerance::units(6.0, 1.0),
-            });
-            cases.push(Case {
-                op: "layer_norm",
-                dtypes,
-                inputs: vec![x, scale, Input::new(len, Values::Range(-1.0, 1.0))],
-                run: Box::new(|inputs| layer_norm(&inputs[0], &inputs[1], &inputs[2], EPS)),
-                reference: Box::new(reference),
-                tolerance,
-            });
+        for dtypes in KINDS {
+            cases.extend([rms(dims, dtypes), layer(dims, dtypes)]);
         }
     }
     cases
+}
+
+pub(super) fn draw(draw: &mut Draw) -> Case {
+    let dims = draw.dims_of(1..=9, 0);
+    let dtypes = KINDS[draw.below(KINDS.len())];
+    match draw.below(2) {
+        0 => rms(&dims, dtypes),
+        _ => layer(&dims, dtypes),
+    }
 }

@@ -32,6 +32,7 @@ pub const FAMILY: Family = Family {
         },
     ],
     cases: cases::cases,
+    draw: cases::draw,
 };
 
 /// Which norm; the operands are x and weight, and for a layer norm the bias.

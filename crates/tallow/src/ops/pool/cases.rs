@@ -1,7 +1,7 @@
 //! The reference looks at each window for itself.
 
 use super::ToUsize2;
-use crate::testing::{Array, Case, Input, Tolerance, Values};
+use crate::testing::{Array, Case, Draw, Input, Tolerance, Values};
 use crate::{DType, Result, Tensor};
 
 /// The window of a result, folded.
@@ -32,9 +32,9 @@ fn mean(window: &[f64]) -> f64 {
 }
 
 /// The image's sizes, the window, the stride.
-type Row = (&'static [usize], (usize, usize), (usize, usize));
+type Row<'a> = (&'a [usize], (usize, usize), (usize, usize));
 
-const ROWS: &[Row] = &[
+const ROWS: &[Row<'static>] = &[
     (&[1, 1, 1, 1], (1, 1), (1, 1)),
     (&[0, 2, 3, 3], (2, 2), (2, 2)),
     (&[2, 0, 3, 3], (2, 2), (1, 1)),
@@ -60,44 +60,61 @@ fn run(op: &str, x: &Tensor, size: (usize, usize), stride: (usize, usize)) -> Re
     }
 }
 
-pub(super) fn cases() -> Vec<Case> {
-    let mut cases = Vec::new();
-    let mut push = |op, dtypes, (dims, size, stride): Row, values, tolerance| {
-        cases.push(Case {
-            op,
-            dtypes,
-            inputs: vec![Input::new(dims, values)],
-            run: Box::new(move |inputs| run(op, &inputs[0], size, stride)),
-            reference: Box::new(move |inputs| match op {
-                "max_pool2d" => pool(&inputs[0], size, stride, &largest),
-                _ => pool(&inputs[0], size, stride, &mean),
-            }),
-            tolerance,
-        });
-    };
-    for &row in ROWS {
-        let values = Values::Range(-60.0, 60.0);
-        push("max_pool2d", &DType::COMPUTE, row, values, Tolerance::EXACT);
-        // Half a unit an addition of values up to 1.
-        let additions = (row.1.0 * row.1.1) as f64 * 0.5;
-        let tolerance = Tolerance::units(1.0, additions);
-        push(
-            "avg_pool2d",
-            &DType::FLOATS,
-            row,
-            Values::Range(-1.0, 1.0),
-            tolerance,
-        );
+fn max_case((dims, size, stride): Row<'_>, values: Values, dtypes: &'static [DType]) -> Case {
+    Case {
+        op: "max_pool2d",
+        dtypes,
+        inputs: vec![Input::new(dims, values)],
+        run: Box::new(move |inputs| run("max_pool2d", &inputs[0], size, stride)),
+        reference: Box::new(move |inputs| pool(&inputs[0], size, stride, &largest)),
+        tolerance: Tolerance::EXACT,
     }
+}
+
+fn mean_case((dims, size, stride): Row<'_>) -> Case {
+    Case {
+        op: "avg_pool2d",
+        dtypes: &DType::FLOATS,
+        inputs: vec![Input::new(dims, Values::Range(-1.0, 1.0))],
+        run: Box::new(move |inputs| run("avg_pool2d", &inputs[0], size, stride)),
+        reference: Box::new(move |inputs| pool(&inputs[0], size, stride, &mean)),
+        // Half a unit an addition of values up to 1.
+        tolerance: Tolerance::units(1.0, (size.0 * size.1) as f64 * 0.5),
+    }
+}
+
+const RANGE: Values = Values::Range(-60.0, 60.0);
+
+fn odd() -> Values {
     let mut odd = vec![1.0, f64::NAN, f64::NEG_INFINITY, -3.0, f64::INFINITY, 2.0];
     odd.extend([-1.0; 11]);
-    let row: Row = (&[1, 2, 6, 37], (2, 2), (1, 2));
-    push(
-        "max_pool2d",
-        &DType::FLOATS[..3],
-        row,
-        Values::List(odd),
-        Tolerance::EXACT,
-    );
+    Values::List(odd)
+}
+
+pub(super) fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for &row in ROWS {
+        cases.push(max_case(row, RANGE, &DType::COMPUTE));
+        cases.push(mean_case(row));
+    }
+    let row: Row<'_> = (&[1, 2, 6, 37], (2, 2), (1, 2));
+    cases.push(max_case(row, odd(), &DType::FLOATS[..3]));
     cases
+}
+
+pub(super) fn draw(draw: &mut Draw) -> Case {
+    let dims = draw.dims_of(4..=4, 0);
+    let dims = [dims[0], dims[1], dims[2].max(1), dims[3].max(1)];
+    let size = |draw: &mut Draw, name, most: usize| draw.number(name, 1, most.min(5));
+    let window = (size(draw, "rows", dims[2]), size(draw, "columns", dims[3]));
+    let stride = match draw.flag("stride of its own") {
+        true => (size(draw, "down", 5), size(draw, "right", 5)),
+        false => window,
+    };
+    let row: Row<'_> = (&dims, window, stride);
+    match draw.below(3) {
+        0 => max_case(row, RANGE, &DType::COMPUTE),
+        1 => mean_case(row),
+        _ => max_case(row, odd(), &DType::FLOATS[..3]),
+    }
 }

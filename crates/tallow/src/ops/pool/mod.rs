@@ -33,6 +33,7 @@ pub const FAMILY: Family = Family {
         },
     ],
     cases: cases::cases,
+    draw: cases::draw,
 };
 
 /// One size for both dimensions, or one for each: height, width.

@@ -1,7 +1,7 @@
 //! The reference multiplies with the unpacked weights in f64.
 
 use crate::quantized::{GgmlDType, QMatMul, QTensor};
-use crate::testing::{Array, Case, Input, Tolerance, Values};
+use crate::testing::{Array, Case, Draw, Input, Tolerance, Values};
 use crate::{DType, Device, Result};
 use std::sync::Arc;
 
@@ -43,67 +43,93 @@ fn expert_product(x: &Array, ids: &Array, weight: &Array) -> Array {
     })
 }
 
-fn expert_cases() -> Vec<Case> {
-    let mut cases = Vec::new();
-    for (format, experts, x, slots, id_dtype) in [
+/// The experts' format, their number, the activations' sizes, slots and the dtype of the ids.
+type Experts = (GgmlDType, usize, [usize; 3], usize, DType);
+
+/// None if the format cannot hold rows of that size.
+fn expert_case((format, experts, x, slots, id_dtype): Experts) -> Option<Case> {
+    let weight = Input::new(&[experts, 7, x[2]], Values::Range(-1.0, 1.0)).array(78);
+    let packed = QTensor::quantize(&weight.to_tensor(DType::F32).ok()?, format).ok()?;
+    let unpacked = Array::from_tensor(&packed.dequantize(&Device::Cpu).ok()?).ok()?;
+    let ids = Values::Range(0.0, experts as f64 - 0.001);
+    Some(Case {
+        op: "indexed_moe_forward",
+        dtypes: &[DType::F32],
+        inputs: vec![
+            Input::new(&x, Values::Range(-1.0, 1.0)),
+            Input::of(&[x[0], slots], ids, id_dtype),
+        ],
+        run: Box::new(move |inputs| packed.indexed_moe_forward(&inputs[0], &inputs[1])),
+        reference: Box::new(move |inputs| expert_product(&inputs[0], &inputs[1], &unpacked)),
+        tolerance: tolerance(x[2]),
+    })
+}
+
+fn case(format: GgmlDType, rows: usize, dims: &[usize]) -> Option<Case> {
+    let columns = *dims.last()?;
+    let (matrix, unpacked) = weight(format, rows, columns).ok()?;
+    Some(Case {
+        op: "qmatmul",
+        dtypes: &[DType::F32],
+        inputs: vec![Input::new(dims, Values::Range(-1.0, 1.0))],
+        run: Box::new(move |inputs| matrix.forward(&inputs[0])),
+        reference: Box::new(move |inputs| product(&inputs[0], &unpacked)),
+        tolerance: tolerance(columns),
+    })
+}
+
+const FORMATS: [GgmlDType; 13] = {
+    use GgmlDType::{BF16, F16, F32, Q2K, Q3K, Q4_0, Q4_1, Q4K, Q5_0, Q5_1, Q5K, Q6K, Q8_0};
+    [
+        F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2K, Q3K, Q4K, Q5K, Q6K,
+    ]
+};
+
+pub(super) fn cases() -> Vec<Case> {
+    let experts: [Experts; 5] = [
         (GgmlDType::Q4K, 4, [5, 1, 256], 2, DType::U32),
         (GgmlDType::Q8_0, 3, [2, 3, 64], 3, DType::I64),
         (GgmlDType::F16, 1, [1, 1, 32], 1, DType::U8),
         (GgmlDType::F32, 2, [0, 1, 32], 2, DType::U32),
         (GgmlDType::Q4_0, 6, [40, 1, 32], 4, DType::U32),
-    ] {
-        let weight = Input::new(&[experts, 7, x[2]], Values::Range(-1.0, 1.0)).array(78);
-        let packed = weight
-            .to_tensor(DType::F32)
-            .and_then(|weight| QTensor::quantize(&weight, format));
-        let unpacked = |packed: &QTensor| Array::from_tensor(&packed.dequantize(&Device::Cpu)?);
-        // The format and the sizes are right by construction.
-        let Ok((packed, unpacked)) = packed.and_then(|p| unpacked(&p).map(|u| (p, u))) else {
-            continue;
-        };
-        let ids = Values::Range(0.0, experts as f64 - 0.001);
-        cases.push(Case {
-            op: "indexed_moe_forward",
-            dtypes: &[DType::F32],
-            inputs: vec![
-                Input::new(&x, Values::Range(-1.0, 1.0)),
-                Input::of(&[x[0], slots], ids, id_dtype),
-            ],
-            run: Box::new(move |inputs| packed.indexed_moe_forward(&inputs[0], &inputs[1])),
-            reference: Box::new(move |inputs| expert_product(&inputs[0], &inputs[1], &unpacked)),
-            tolerance: tolerance(x[2]),
-        });
+    ];
+    let mut cases: Vec<Case> = experts.into_iter().filter_map(expert_case).collect();
+    for format in FORMATS {
+        for dims in [
+            &[256][..],
+            &[1, 1, 256],
+            &[3, 256],
+            &[2, 0, 256],
+            &[2, 19, 512],
+        ] {
+            cases.extend(case(format, 37, dims));
+        }
     }
     cases
 }
 
-pub(super) fn cases() -> Vec<Case> {
-    use GgmlDType::{BF16, F16, F32, Q2K, Q3K, Q4_0, Q4_1, Q4K, Q5_0, Q5_1, Q5K, Q6K, Q8_0};
-    let mut cases = expert_cases();
-    for format in [
-        F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2K, Q3K, Q4K, Q5K, Q6K,
-    ] {
-        for dims in [
-            vec![256],
-            vec![1, 1, 256],
-            vec![3, 256],
-            vec![2, 0, 256],
-            vec![2, 19, 512],
-        ] {
-            let columns = dims[dims.len() - 1];
-            // The format and the sizes are right by construction.
-            let Ok((matrix, unpacked)) = weight(format, 37, columns) else {
-                continue;
+pub(super) fn draw(draw: &mut Draw) -> Case {
+    let format = draw.pick("format", &FORMATS);
+    let columns = draw.number("blocks", 1, 3) * format.block_size().max(32);
+    let drawn = match draw.flag("experts") {
+        true => {
+            let slots = draw.number("slots", 1, 4);
+            let own = if draw.flag("x of each slot") {
+                slots
+            } else {
+                1
             };
-            cases.push(Case {
-                op: "qmatmul",
-                dtypes: &[DType::F32],
-                inputs: vec![Input::new(&dims, Values::Range(-1.0, 1.0))],
-                run: Box::new(move |inputs| matrix.forward(&inputs[0])),
-                reference: Box::new(move |inputs| product(&inputs[0], &unpacked)),
-                tolerance: tolerance(columns),
-            });
+            let x = [draw.size(0).min(40), own, columns];
+            let id_dtype = draw.pick("ids", &[DType::U32, DType::U8, DType::I64]);
+            expert_case((format, draw.number("experts", 1, 5), x, slots, id_dtype))
         }
-    }
-    cases
+        false => {
+            let mut dims = draw.dims_of(1..=3, 0);
+            dims.iter_mut().for_each(|size| *size = (*size).min(20));
+            dims.pop();
+            dims.push(columns);
+            case(format, draw.number("rows", 1, 40), &dims)
+        }
+    };
+    drawn.expect("the format and the sizes fit by construction")
 }

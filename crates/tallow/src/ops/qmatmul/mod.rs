@@ -33,6 +33,7 @@ pub(super) const FAMILY: Family = Family {
         },
     ],
     cases: cases::cases,
+    draw: cases::draw,
 };
 
 struct QuantizedMatMul(QTensor);

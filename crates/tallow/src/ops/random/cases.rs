@@ -2,7 +2,7 @@
 //! in f64.
 
 use super::Distribution;
-use crate::testing::{Array, Case, Input, Tolerance, Values};
+use crate::testing::{Array, Case, Draw, Input, Tolerance, Values};
 use crate::{DType, Shape};
 use std::f64::consts::TAU;
 
@@ -62,61 +62,70 @@ fn normal(at: usize, dtype: DType) -> f64 {
     (-2.0 * u.ln()).sqrt() * turn
 }
 
+const DISTRIBUTIONS: [Distribution; 4] = [
+    Distribution::Uniform {
+        low: 0.0,
+        high: 1.0,
+    },
+    Distribution::Uniform {
+        low: -2.0,
+        high: 6.0,
+    },
+    Distribution::Normal {
+        mean: 0.0,
+        deviation: 1.0,
+    },
+    Distribution::Normal {
+        mean: 8.0,
+        deviation: 0.5,
+    },
+];
+
+fn case(distribution: Distribution, wide: bool, dims: &[usize]) -> Case {
+    let in_f32 = if wide { DType::F64 } else { DType::F32 };
+    let value = move |at: usize| match distribution {
+        Distribution::Uniform { low, high } => uniform(at, in_f32, false) * (high - low) + low,
+        Distribution::Normal { mean, deviation } => normal(at, in_f32) * deviation + mean,
+    };
+    let (drawn, wanted) = (dims.to_vec(), dims.to_vec());
+    Case {
+        op: distribution.name(),
+        dtypes: if wide {
+            &[DType::F64]
+        } else {
+            &[DType::F32, DType::F16, DType::BF16, DType::F8E4M3]
+        },
+        // The operand tells the dtype.
+        inputs: vec![Input::new(&[1], Values::Range(0.0, 1.0))],
+        run: Box::new(move |inputs| {
+            let shape = Shape::from(drawn.as_slice());
+            distribution.draw(SEED, FIRST, shape, inputs[0].dtype())
+        }),
+        reference: Box::new(move |_| {
+            let mut at = 0;
+            Array::from_fn(&wanted, |_| {
+                at += 1;
+                value(at - 1)
+            })
+        }),
+        // The angle is rounded: up to 2π, half a unit of 4, times a radius up to 6.7. The upper
+        // bound is never taken, though it be the nearest number of the dtype.
+        tolerance: Tolerance::units(4.0, 32.0),
+    }
+}
+
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     let shapes: [&[usize]; 6] = [&[], &[1], &[7], &[3, 0], &[129], &[90, 211]];
-    let distributions = [
-        Distribution::Uniform {
-            low: 0.0,
-            high: 1.0,
-        },
-        Distribution::Uniform {
-            low: -2.0,
-            high: 6.0,
-        },
-        Distribution::Normal {
-            mean: 0.0,
-            deviation: 1.0,
-        },
-        Distribution::Normal {
-            mean: 8.0,
-            deviation: 0.5,
-        },
-    ];
     for dims in shapes {
-        for (distribution, wide) in distributions.iter().flat_map(|d| [(*d, false), (*d, true)]) {
-            let dtypes: &[DType] = if wide {
-                &[DType::F64]
-            } else {
-                &[DType::F32, DType::F16, DType::BF16, DType::F8E4M3]
-            };
-            let in_f32 = if wide { DType::F64 } else { DType::F32 };
-            let value = move |at: usize| match distribution {
-                Distribution::Uniform { low, high } => {
-                    uniform(at, in_f32, false) * (high - low) + low
-                }
-                Distribution::Normal { mean, deviation } => normal(at, in_f32) * deviation + mean,
-            };
-            cases.push(Case {
-                op: distribution.name(),
-                dtypes,
-                // The operand tells the dtype.
-                inputs: vec![Input::new(&[1], Values::Range(0.0, 1.0))],
-                run: Box::new(move |inputs| {
-                    distribution.draw(SEED, FIRST, Shape::from(dims), inputs[0].dtype())
-                }),
-                reference: Box::new(move |_| {
-                    let mut at = 0;
-                    Array::from_fn(dims, |_| {
-                        at += 1;
-                        value(at - 1)
-                    })
-                }),
-                // The angle is rounded: up to 2π, half a unit of 4, times a radius up to 6.7. The
-                // upper bound is never taken, though it be the nearest number of the dtype.
-                tolerance: Tolerance::units(4.0, 32.0),
-            });
+        for distribution in DISTRIBUTIONS {
+            cases.extend([false, true].map(|wide| case(distribution, wide, dims)));
         }
     }
     cases
+}
+
+pub(super) fn draw(draw: &mut Draw) -> Case {
+    let distribution = DISTRIBUTIONS[draw.number("distribution", 0, 3)];
+    case(distribution, draw.rarely(4), &draw.dims())
 }

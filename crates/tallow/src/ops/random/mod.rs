@@ -37,6 +37,7 @@ pub const FAMILY: Family = Family {
         },
     ],
     cases: cases::cases,
+    draw: cases::draw,
 };
 
 /// What the numbers are drawn from.

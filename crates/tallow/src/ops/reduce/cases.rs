@@ -1,6 +1,6 @@
 //! The reference folds over every element that an index of the result stands for.
 
-use crate::testing::{Array, Case, Input, Tolerance, Values};
+use crate::testing::{Array, Case, Draw, Input, Tolerance, Values, sum};
 use crate::{DType, Result, Tensor};
 
 fn reference(x: &Array, dims: &[usize], op: &str) -> Array {
@@ -25,8 +25,8 @@ fn reference(x: &Array, dims: &[usize], op: &str) -> Array {
         match op {
             "max" => pick(|b, a| b > a).unwrap_or(f64::NAN),
             "min" => pick(|b, a| b < a).unwrap_or(f64::NAN),
-            "sum" => sum(&values),
-            _ => sum(&values) / values.len() as f64,
+            "sum" => sum(values),
+            _ => sum(values.iter().copied()) / values.len() as f64,
         }
     });
     let left = (0..kept.len())
@@ -39,22 +39,6 @@ fn reference(x: &Array, dims: &[usize], op: &str) -> Array {
     }
 }
 
-/// Compensated (Neumaier 1974): many equal numbers would cost a plain f64 sum its last digits.
-fn sum(values: &[f64]) -> f64 {
-    let (mut sum, mut lost) = (0.0f64, 0.0);
-    for &value in values {
-        let next = sum + value;
-        let larger = sum.abs() >= value.abs();
-        lost += if larger {
-            (sum - next) + value
-        } else {
-            (value - next) + sum
-        };
-        sum = next;
-    }
-    sum + lost
-}
-
 fn run(op: &str, x: &Tensor, dims: &[usize]) -> Result<Tensor> {
     match (op, dims) {
         ("sum", _) => x.sum(dims),
@@ -63,6 +47,53 @@ fn run(op: &str, x: &Tensor, dims: &[usize]) -> Result<Tensor> {
         ("min", [dim]) => x.min(*dim),
         ("max", _) => x.max_all(),
         _ => x.min_all(),
+    }
+}
+
+const OPS: [&str; 4] = ["sum", "max", "min", "mean"];
+
+/// None where nothing is to be picked from, or a largest element along several dimensions.
+fn case(op: &'static str, dims: &[usize], reduced: &[usize]) -> Option<Case> {
+    let sums = op == "sum" || op == "mean";
+    let all = reduced.len() == dims.len();
+    let count: usize = reduced.iter().map(|&dim| dims[dim]).product();
+    if !sums && ((reduced.len() != 1 && !all) || count == 0) {
+        return None;
+    }
+    // A u8 holds a sum of 80 numbers below 3; longer ones wrap, which the reference does not.
+    let wraps = op == "sum" && count > 80;
+    let floats = op == "mean" || wraps;
+    let (own, over) = (reduced.to_vec(), reduced.to_vec());
+    Some(Case {
+        op,
+        dtypes: if floats {
+            &DType::FLOATS
+        } else {
+            &DType::COMPUTE
+        },
+        inputs: vec![Input::new(dims, Values::Range(0.0, 3.0))],
+        run: Box::new(move |inputs| run(op, &inputs[0], &own)),
+        reference: Box::new(move |inputs| reference(&inputs[0], &over, op)),
+        // A lane or a column adds up to 512 numbers before its sum joins the others in f64; each
+        // addition is off by up to half a unit.
+        tolerance: if sums {
+            Tolerance::units(256.0, 0.0)
+        } else {
+            Tolerance::EXACT
+        },
+    })
+}
+
+fn edges(op: &'static str) -> Case {
+    let (inf, nan) = (f64::INFINITY, f64::NAN);
+    let list = vec![1.0, nan, 3.0, nan, 1.0, 2.0, 1.0, 2.0, nan, -inf, inf, 0.0];
+    Case {
+        op,
+        dtypes: &[DType::F32, DType::F64, DType::F16, DType::BF16],
+        inputs: vec![Input::new(&[4, 3], Values::List(list))],
+        run: Box::new(move |inputs| run(op, &inputs[0], &[1])),
+        reference: Box::new(move |inputs| reference(&inputs[0], &[1], op)),
+        tolerance: Tolerance::EXACT,
     }
 }
 
@@ -90,50 +121,23 @@ pub(super) fn cases() -> Vec<Case> {
         (&[3, 4, 5], &[2, 1]),
         (&[3, 4, 5], &[0, 1, 2]),
     ];
-    for op in ["sum", "max", "min", "mean"] {
-        let sums = op == "sum" || op == "mean";
+    for op in OPS {
         for (dims, reduced) in shapes.iter().chain(several) {
-            let all = reduced.len() == dims.len();
-            let count: usize = reduced.iter().map(|&dim| dims[dim]).product();
-            if !sums && ((reduced.len() != 1 && !all) || count == 0) {
-                continue;
-            }
-            // A u8 holds a sum of 80 numbers below 3; longer ones wrap, which the reference does
-            // not.
-            let wraps = op == "sum" && count > 80;
-            let floats = op == "mean" || wraps;
-            let dtypes: &[DType] = if floats {
-                &DType::FLOATS
-            } else {
-                &DType::COMPUTE
-            };
-            cases.push(Case {
-                op,
-                dtypes,
-                inputs: vec![Input::new(dims, Values::Range(0.0, 3.0))],
-                run: Box::new(move |inputs| run(op, &inputs[0], reduced)),
-                reference: Box::new(move |inputs| reference(&inputs[0], reduced, op)),
-                // A lane or a column adds up to 512 numbers before its sum joins the others in f64;
-                // each addition is off by up to half a unit.
-                tolerance: if sums {
-                    Tolerance::units(256.0, 0.0)
-                } else {
-                    Tolerance::EXACT
-                },
-            });
-        }
-        if !sums {
-            let (inf, nan) = (f64::INFINITY, f64::NAN);
-            let list = vec![1.0, nan, 3.0, nan, 1.0, 2.0, 1.0, 2.0, nan, -inf, inf, 0.0];
-            cases.push(Case {
-                op,
-                dtypes: &[DType::F32, DType::F64, DType::F16, DType::BF16],
-                inputs: vec![Input::new(&[4, 3], Values::List(list))],
-                run: Box::new(move |inputs| run(op, &inputs[0], &[1])),
-                reference: Box::new(move |inputs| reference(&inputs[0], &[1], op)),
-                tolerance: Tolerance::EXACT,
-            });
+            cases.extend(case(op, dims, reduced));
         }
     }
+    cases.extend([edges("max"), edges("min")]);
     cases
+}
+
+pub(super) fn draw(draw: &mut Draw) -> Case {
+    let op = draw.pick("op", &OPS);
+    let sums = op == "sum" || op == "mean";
+    let dims = draw.dims_of(usize::from(!sums)..=9, usize::from(!sums));
+    let reduced = match sums {
+        true => draw.some_dims("over", dims.len()),
+        false => vec![draw.number("dim", 0, dims.len() - 1)],
+    };
+    let drawn = case(op, &dims, &reduced);
+    drawn.expect("a largest element is asked of one dimension that has some")
 }

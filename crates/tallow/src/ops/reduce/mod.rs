@@ -39,6 +39,7 @@ pub const FAMILY: Family = Family {
         },
     ],
     cases: cases::cases,
+    draw: cases::draw,
 };
 
 /// A reduction of some dimensions, which keep size 1 in the result.

@@ -29,6 +29,7 @@ pub const FAMILY: Family = Family {
         },
     ],
     cases: cases::cases,
+    draw: cases::draw,
 };
 
 /// Which features make a pair.

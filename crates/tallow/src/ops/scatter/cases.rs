@@ -1,12 +1,14 @@
 //! The references visit the source's elements in order, and write each where its index says.
 
-use crate::testing::{Array, Case, Input, Tolerance, Values};
+use crate::testing::{Array, Case, Draw, Input, Tolerance, Values};
 use crate::{DType, Result, Tensor};
 
 /// For large shapes: a kernel of each kind, and no u8, which sums of many elements pass.
 const FEW: [DType; 4] = [DType::F32, DType::BF16, DType::I16, DType::I64];
 
 const ID_DTYPES: [DType; 5] = [DType::U32, DType::U8, DType::I16, DType::I32, DType::I64];
+
+const SCATTERS: [&str; 4] = ["scatter", "scatter_add", "scatter_set", "scatter_add_set"];
 
 fn flat(dims: &[usize], index: &[usize]) -> usize {
     index
@@ -65,40 +67,44 @@ fn run(op: &str, inputs: &[Tensor], dim: usize) -> Result<Tensor> {
     }
 }
 
+fn case(op: &'static str, target: &[usize], dim: usize, ids: &[usize], id_dtype: DType) -> Case {
+    let (add, slices) = (op.contains("add"), op == "index_add");
+    let mut source = ids.to_vec();
+    if slices {
+        source = target.to_vec();
+        source[dim] = ids[0];
+    }
+    let range = Values::Range(0.0, target[dim] as f64 - 0.001);
+    // Whole numbers: every order of a sum is exact.
+    let whole = |count: usize| Values::List((0..count).map(|at| (at % 3) as f64).collect());
+    let values = if add {
+        whole(7)
+    } else {
+        Values::Range(0.0, 100.0)
+    };
+    Case {
+        op,
+        dtypes: match source.iter().product::<usize>() {
+            0..10_000 => &DType::COMPUTE,
+            _ => &FEW,
+        },
+        inputs: vec![
+            Input::new(target, values.clone()),
+            Input::of(ids, range, id_dtype),
+            Input::new(&source, values),
+        ],
+        run: Box::new(move |inputs| run(op, inputs, dim)),
+        reference: Box::new(move |inputs| reference(inputs, dim, add, slices)),
+        tolerance: Tolerance::EXACT,
+    }
+}
+
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     let mut push = |op: &'static str, target: &[usize], dim: usize, ids: &[usize], id_dtype| {
-        let (add, slices) = (op.contains("add"), op == "index_add");
-        let mut source = ids.to_vec();
-        if slices {
-            source = target.to_vec();
-            source[dim] = ids[0];
-        }
-        let range = Values::Range(0.0, target[dim] as f64 - 0.001);
-        // Whole numbers: every order of a sum is exact.
-        let whole = |count: usize| Values::List((0..count).map(|at| (at % 3) as f64).collect());
-        let values = if add {
-            whole(7)
-        } else {
-            Values::Range(0.0, 100.0)
-        };
-        cases.push(Case {
-            op,
-            dtypes: match source.iter().product::<usize>() {
-                0..10_000 => &DType::COMPUTE,
-                _ => &FEW,
-            },
-            inputs: vec![
-                Input::new(target, values.clone()),
-                Input::of(ids, range, id_dtype),
-                Input::new(&source, values),
-            ],
-            run: Box::new(move |inputs| run(op, inputs, dim)),
-            reference: Box::new(move |inputs| reference(inputs, dim, add, slices)),
-            tolerance: Tolerance::EXACT,
-        });
+        cases.push(case(op, target, dim, ids, id_dtype));
     };
-    for op in ["scatter", "scatter_add", "scatter_set", "scatter_add_set"] {
+    for op in SCATTERS {
         for id_dtype in ID_DTYPES {
             push(op, &[5, 4], 1, &[5, 3], id_dtype);
         }
@@ -136,4 +142,31 @@ pub(super) fn cases() -> Vec<Case> {
         push("index_add", target, dim, &[count], DType::U32);
     }
     cases
+}
+
+pub(super) fn draw(draw: &mut Draw) -> Case {
+    let mut target = draw.dims_of(1..=9, 0);
+    let dim = draw.number("dim", 0, target.len() - 1);
+    // A u8 names 256 slices.
+    target[dim] = target[dim].clamp(1, 256);
+    let id_dtype = draw.pick("ids", &ID_DTYPES);
+    let count = draw.size(0).min(60);
+    let mut drawn = match SCATTERS.get(draw.below(5)) {
+        None => case("index_add", &target, dim, &[count], id_dtype),
+        Some(op) => {
+            let mut ids = target.clone();
+            for (at, size) in ids.iter_mut().enumerate() {
+                match at == dim {
+                    true => *size = count,
+                    false => *size -= if draw.rarely(4) { draw.below(*size) } else { 0 },
+                }
+            }
+            case(op, &target, dim, &ids, id_dtype)
+        }
+    };
+    // f8e4m3 has no whole number between 16 and 18: a sum of eight twos may pass that.
+    if count > 7 {
+        drawn.dtypes = &FEW;
+    }
+    drawn
 }

@@ -36,6 +36,7 @@ pub const FAMILY: Family = Family {
         info("index_add"),
     ],
     cases: cases::cases,
+    draw: cases::draw,
 };
 
 const fn info(name: &'static str) -> OpInfo {

@@ -2,7 +2,7 @@
 
 use super::softmax;
 use crate::DType;
-use crate::testing::{Array, Case, Input, Tolerance, Values};
+use crate::testing::{Array, Case, Draw, Input, Tolerance, Values};
 
 fn reference(x: &Array, dim: usize) -> Array {
     Array::from_fn(&x.dims, |index| {
@@ -24,23 +24,34 @@ fn reference(x: &Array, dim: usize) -> Array {
     })
 }
 
+fn case(dims: &[usize], dim: usize, values: Values) -> Case {
+    Case {
+        op: "softmax",
+        dtypes: &DType::FLOATS,
+        inputs: vec![Input::new(dims, values)],
+        run: Box::new(move |inputs| softmax(&inputs[0], dim)),
+        reference: Box::new(move |inputs| reference(&inputs[0], dim)),
+        // An exponent of up to 18 in size is rounded by up to 18/2 units of 1, which the
+        // exponential makes relative; then the sum of up to 300 of them and the division.
+        tolerance: Tolerance::units(20.0, 0.0),
+    }
+}
+
+/// Rows of nothing but -∞, of NaN, of numbers whose exponentials pass every range.
+fn edges() -> [Values; 2] {
+    let (inf, nan) = (f64::INFINITY, f64::NAN);
+    [
+        vec![-inf, -inf, -inf, -inf, 1.0, 2.0],
+        vec![0.0, nan, 1.0, 300.0, 400.0, -400.0],
+    ]
+    .map(Values::List)
+}
+
+const RANGE: Values = Values::Range(-9.0, 9.0);
+
 pub(super) fn cases() -> Vec<Case> {
-    let mut cases = Vec::new();
-    let mut push = |dims: &[usize], dim: usize, values: Values| {
-        cases.push(Case {
-            op: "softmax",
-            dtypes: &DType::FLOATS,
-            inputs: vec![Input::new(dims, values)],
-            run: Box::new(move |inputs| softmax(&inputs[0], dim)),
-            reference: Box::new(move |inputs| reference(&inputs[0], dim)),
-            // An exponent of up to 18 in size is rounded by up to 18/2 units of 1, which the
-            // exponential makes relative; then the sum of up to 300 of them and the division.
-            tolerance: Tolerance::units(20.0, 0.0),
-        });
-    };
-    let range = || Values::Range(-9.0, 9.0);
-    for (dims, dim) in [
-        (&[1][..], 0),
+    let shapes: [(&[usize], usize); 9] = [
+        (&[1], 0),
         (&[7], 0),
         (&[0], 0),
         (&[3, 0], 1),
@@ -49,19 +60,17 @@ pub(super) fn cases() -> Vec<Case> {
         (&[5, 33], 0),
         (&[70, 300], 1),
         (&[2, 1, 2, 1, 3, 1, 2, 5, 2], 7),
-    ] {
-        push(dims, dim, range());
+    ];
+    let plain = shapes.map(|(dims, dim)| case(dims, dim, RANGE));
+    let edges = edges().map(|values| case(&[2, 3], 1, values));
+    plain.into_iter().chain(edges).collect()
+}
+
+pub(super) fn draw(draw: &mut Draw) -> Case {
+    let dims = draw.dims_of(1..=9, 0);
+    let dim = draw.number("dim", 0, dims.len() - 1);
+    match draw.rarely(8) {
+        true => case(&dims, dim, edges()[draw.below(2)].clone()),
+        false => case(&dims, dim, RANGE),
     }
-    let (inf, nan) = (f64::INFINITY, f64::NAN);
-    push(
-        &[2, 3],
-        1,
-        Values::List(vec![-inf, -inf, -inf, -inf, 1.0, 2.0]),
-    );
-    push(
-        &[2, 3],
-        1,
-        Values::List(vec![0.0, nan, 1.0, 300.0, 400.0, -400.0]),
-    );
-    cases
 }

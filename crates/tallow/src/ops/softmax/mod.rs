@@ -21,6 +21,7 @@ pub const FAMILY: Family = Family {
         dtypes: &DType::FLOATS,
     }],
     cases: cases::cases,
+    draw: cases::draw,
 };
 
 struct Softmax;

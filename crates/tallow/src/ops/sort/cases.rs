@@ -1,6 +1,6 @@
 //! The reference sorts a row's places with the standard library's stable sort.
 
-use crate::testing::{Array, Case, Input, Tolerance, Values};
+use crate::testing::{Array, Case, Draw, Input, Tolerance, Values};
 use crate::{DType, Result, Tensor};
 use std::cmp::Ordering;
 
@@ -41,24 +41,51 @@ fn run(op: &str, x: &Tensor, ascending: bool, count: usize) -> Result<[Tensor; 2
     })
 }
 
+/// `which`: 0 the elements, 1 the places that they had. `ascending`, and how many are kept.
+fn case(
+    (op, which): (&'static str, usize),
+    dims: &[usize],
+    values: Values,
+    (ascending, count): (bool, usize),
+    dtypes: &'static [DType],
+) -> Case {
+    Case {
+        op,
+        dtypes,
+        inputs: vec![Input::new(dims, values)],
+        run: Box::new(move |inputs| Ok(run(op, &inputs[0], ascending, count)?[which].clone())),
+        reference: Box::new(move |inputs| {
+            let elements = which == 0 && op != "arg_sort_last_dim";
+            reference(&inputs[0], ascending, count, elements)
+        }),
+        tolerance: Tolerance::EXACT,
+    }
+}
+
+const OPS: [&str; 3] = ["arg_sort_last_dim", "sort_last_dim", "topk_last_dim"];
+
+const SIGNED: &[DType] = &[
+    DType::F32,
+    DType::F64,
+    DType::F16,
+    DType::BF16,
+    DType::I16,
+    DType::I32,
+];
+
+fn edges() -> Values {
+    let (inf, nan) = (f64::INFINITY, f64::NAN);
+    Values::List(vec![
+        1.0, nan, -inf, 0.0, -0.0, inf, nan, -3.0, 1.0, 0.0, -0.0, 5.0, -inf,
+    ])
+}
+
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     let mut push = |op: &'static str, dims: &[usize], values: Values, ascending, count, dtypes| {
-        // The elements, and the places that they had.
         for which in 0..2 {
-            cases.push(Case {
-                op,
-                dtypes,
-                inputs: vec![Input::new(dims, values.clone())],
-                run: Box::new(move |inputs| {
-                    Ok(run(op, &inputs[0], ascending, count)?[which].clone())
-                }),
-                reference: Box::new(move |inputs| {
-                    let elements = which == 0 && op != "arg_sort_last_dim";
-                    reference(&inputs[0], ascending, count, elements)
-                }),
-                tolerance: Tolerance::EXACT,
-            });
+            let order = (ascending, count);
+            cases.push(case((op, which), dims, values.clone(), order, dtypes));
         }
     };
     let shapes: &[&[usize]] = &[
@@ -107,46 +134,41 @@ pub(super) fn cases() -> Vec<Case> {
             }
         }
     }
-    let signed = &[
-        DType::F32,
-        DType::F64,
-        DType::F16,
-        DType::BF16,
-        DType::I16,
-        DType::I32,
-    ];
-    let (inf, nan) = (f64::INFINITY, f64::NAN);
-    let edges = vec![
-        1.0, nan, -inf, 0.0, -0.0, inf, nan, -3.0, 1.0, 0.0, -0.0, 5.0, -inf,
-    ];
     for ascending in [true, false] {
-        for op in ["arg_sort_last_dim", "sort_last_dim", "topk_last_dim"] {
+        for op in OPS {
             push(
                 op,
                 &[3, 300],
                 Values::Range(-100.0, 100.0),
                 ascending,
                 300,
-                signed,
+                SIGNED,
             );
-            let floats = &signed[..4];
-            push(
-                op,
-                &[13],
-                Values::List(edges.clone()),
-                ascending,
-                13,
-                floats,
-            );
-            push(
-                op,
-                &[400],
-                Values::List(edges.clone()),
-                ascending,
-                400,
-                floats,
-            );
+            let floats = &SIGNED[..4];
+            push(op, &[13], edges(), ascending, 13, floats);
+            push(op, &[400], edges(), ascending, 400, floats);
         }
     }
     cases
+}
+
+pub(super) fn draw(draw: &mut Draw) -> Case {
+    let (op, which) = (draw.pick("op", &OPS), draw.number("result", 0, 1));
+    let mut dims = draw.dims_of(1..=9, 0);
+    let last = dims.len() - 1;
+    if dims.iter().product::<usize>() < 40 && draw.rarely(8) {
+        dims[last] = draw.number("row", 100, 1200);
+    }
+    let ascending = draw.flag("ascending");
+    let count = match op {
+        "topk_last_dim" => draw.number("count", 0, dims[last]),
+        _ => dims[last],
+    };
+    let (values, dtypes) = match draw.below(4) {
+        0 => (Values::Range(0.0, 250.0), &DType::COMPUTE[..]),
+        1 => (Values::Range(0.0, 4.0), &DType::COMPUTE[..]),
+        2 => (Values::Range(-100.0, 100.0), SIGNED),
+        _ => (edges(), &SIGNED[..4]),
+    };
+    case((op, which), &dims, values, (ascending, count), dtypes)
 }

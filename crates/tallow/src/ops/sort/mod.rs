@@ -23,6 +23,7 @@ pub const FAMILY: Family = Family {
         info("topk_last_dim"),
     ],
     cases: cases::cases,
+    draw: cases::draw,
 };
 
 const fn info(name: &'static str) -> OpInfo {

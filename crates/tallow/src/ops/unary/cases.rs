@@ -1,8 +1,8 @@
 //! Unary references: the functions as the textbook has them, in f64.
 
 use super::formulas::FAMILY;
-use crate::testing::{Array, Case, Input, Tolerance, Values, elementwise_shapes};
-use crate::{Result, Tensor};
+use crate::testing::{Array, Case, Draw, Input, Tolerance, Values, elementwise_shapes};
+use crate::{DType, Result, Tensor};
 
 /// Run, reference, and the range of values that keeps the right answer finite in every dtype.
 struct Row {
@@ -101,38 +101,49 @@ fn edges() -> Vec<f64> {
     edges
 }
 
+fn case(row: &Row, dims: &[usize], values: Values, dtypes: Option<&'static [DType]>) -> Case {
+    let info = FAMILY.ops.iter().find(|op| op.name == row.op);
+    let (run, reference) = (row.run, row.reference);
+    Case {
+        op: row.op,
+        dtypes: dtypes.unwrap_or(info.map_or(&[][..], |op| op.dtypes)),
+        inputs: vec![Input::new(dims, values)],
+        run: Box::new(move |inputs| run(&inputs[0])),
+        reference: Box::new(move |inputs: &[Array]| inputs[0].map(reference)),
+        tolerance: row.tolerance,
+    }
+}
+
+/// f32 alone: the narrower types hold few of these values, and the formula is the same.
+const EDGE_DTYPES: &[DType] = &[DType::F32];
+
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for row in ROWS {
-        let info = FAMILY.ops.iter().find(|op| op.name == row.op);
-        let dtypes = info.map_or(&[][..], |op| op.dtypes);
-        let (run, reference) = (row.run, row.reference);
-        let mut push = |dims: &[usize], values: Values, dtypes, tolerance| {
-            cases.push(Case {
-                op: row.op,
-                dtypes,
-                inputs: vec![Input::new(dims, values)],
-                run: Box::new(move |inputs| run(&inputs[0])),
-                reference: Box::new(move |inputs: &[Array]| inputs[0].map(reference)),
-                tolerance,
-            });
-        };
         for dims in elementwise_shapes() {
-            push(
+            cases.push(case(
+                row,
                 &dims,
                 Values::Range(row.range.0, row.range.1),
-                dtypes,
-                row.tolerance,
-            );
+                None,
+            ));
         }
         let edges = edges();
-        // f32 alone: the narrower types hold few of these values, and the formula is the same.
-        push(
+        cases.push(case(
+            row,
             &[edges.len()],
             Values::List(edges),
-            &[crate::DType::F32],
-            row.tolerance,
-        );
+            Some(EDGE_DTYPES),
+        ));
     }
     cases
+}
+
+pub(super) fn draw(draw: &mut Draw) -> Case {
+    let row = &ROWS[draw.below(ROWS.len())];
+    let dims = draw.dims();
+    match draw.rarely(8) {
+        true => case(row, &dims, Values::List(edges()), Some(EDGE_DTYPES)),
+        false => case(row, &dims, Values::Range(row.range.0, row.range.1), None),
+    }
 }

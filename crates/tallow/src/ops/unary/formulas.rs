@@ -85,6 +85,7 @@ macro_rules! formulas {
             name: "unary",
             ops: &[$(OpInfo { name: stringify!($method), dtypes: dtypes!($ints) }),+],
             cases: super::cases::cases,
+            draw: super::cases::draw,
         };
     };
 }
