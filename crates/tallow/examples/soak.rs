@@ -112,7 +112,7 @@ fn one_step(world: &World, thread: usize, random: &mut Random, last: &mut [f64; 
                 bail!("row {thread} lost a write");
             }
             last[1] = random.below(1000) as f64;
-            row.const_set(last[1].into())?;
+            row.const_set((last[1] as f32).into())?;
         }
         3 => {
             world.wheel.inplace_op2(&world.wheel.t()?, &CopyFrom)?;
@@ -177,7 +177,9 @@ fn main() -> Result<()> {
         let mut random = Random(0x9E37_79B9_7F4A_7C15 ^ (thread as u64 + 1));
         let mut last = [0.0; 2];
         while !stop.load(Ordering::Relaxed) {
-            one_step(&world, thread, &mut random, &mut last)?;
+            // The first error ends the run.
+            one_step(&world, thread, &mut random, &mut last)
+                .inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
             steps[thread].fetch_add(1, Ordering::Relaxed);
         }
         Ok(())
@@ -187,7 +189,7 @@ fn main() -> Result<()> {
         let handles: Vec<_> = (0..threads)
             .map(|thread| scope.spawn(move || work(thread)))
             .collect();
-        watch(&steps, Duration::from_secs(seconds as u64));
+        watch(&steps, &stop, Duration::from_secs(seconds as u64));
         stop.store(true, Ordering::Relaxed);
         let ends = handles.into_iter().map(|handle| match handle.join() {
             Ok(result) => result,
@@ -208,11 +210,11 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Waits, and ends the program where a thread stands still.
-fn watch(steps: &[AtomicUsize], duration: Duration) {
+/// Waits until the time is over or all are to stop; ends the program where a thread stands still.
+fn watch(steps: &[AtomicUsize], stop: &AtomicBool, duration: Duration) {
     let now = || -> Vec<usize> { steps.iter().map(|x| x.load(Ordering::Relaxed)).collect() };
     let (start, mut seen, mut since) = (Instant::now(), now(), Instant::now());
-    while start.elapsed() < duration {
+    while start.elapsed() < duration && !stop.load(Ordering::Relaxed) {
         std::thread::sleep(Duration::from_millis(200));
         let current = now();
         if current.iter().zip(&seen).all(|(now, before)| now > before) {
