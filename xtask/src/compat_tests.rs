@@ -11,14 +11,18 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A package's test files, and what they need beside candle.
+/// A package's test files, and what they need.
 struct Suite {
     package: &'static str,
     files: &'static [&'static str],
+    /// The names that they call our packages by, and the packages.
+    ours: &'static [(&'static str, &'static str)],
     needs: &'static str,
 }
 
-const SUITES: &[Suite] = &[Suite {
+const SUITES: &[Suite] = &[CORE, NN];
+
+const CORE: Suite = Suite {
     package: "candle-core",
     files: &[
         "bilinear_tests.rs",
@@ -35,9 +39,32 @@ const SUITES: &[Suite] = &[Suite {
         "serialization_tests.rs",
         "tensor_tests.rs",
     ],
+    ours: &[("candle-core", "candle-core")],
     needs: "anyhow = \"1\"\nfloat8 = \"0.7\"\nhalf = \"2\"\nnum-traits = \"0.2\"\nrand = \"0.9\"\n\
             safetensors = \"0.8\"\n",
-}];
+};
+
+/// Without those that only take times, and those of kernels for GPUs.
+const NN: Suite = Suite {
+    package: "candle-nn",
+    files: &[
+        "batch_norm.rs",
+        "bf16_cpu_ops.rs",
+        "cpu_flash_attn.rs",
+        "group_norm.rs",
+        "kv_cache.rs",
+        "layer_norm.rs",
+        "loss.rs",
+        "one_hot.rs",
+        "ops.rs",
+        "optim.rs",
+        "rnn.rs",
+        "sdpa.rs",
+        "varlen_flash_attention.rs",
+    ],
+    ours: &[("candle", "candle-core"), ("candle-nn", "candle-nn")],
+    needs: "anyhow = \"1\"\nhalf = \"2\"\nrand = \"0.9\"\nrand_distr = \"0.5\"\n",
+};
 
 /// Runs every suite, or the file of one name.
 pub(crate) fn run(only: Option<&str>) -> Result<(), String> {
@@ -49,7 +76,7 @@ pub(crate) fn run(only: Option<&str>) -> Result<(), String> {
             .iter()
             .filter(|(name, _)| name.starts_with(suite.package));
         let mut line = format!(
-            "test --no-fail-fast --manifest-path {} --target-dir {} --",
+            "test --no-fail-fast --manifest-path {} --target-dir {} -- --exact",
             folder.join("Cargo.toml").display(),
             root().join("target/compat-tests/target").display()
         );
@@ -92,13 +119,17 @@ fn prepare(suite: &Suite, only: Option<&str>) -> Result<PathBuf, String> {
             fs::copy(&path, tests.join(&name)).map_err(io)?;
         }
     }
-    let compat = |name: &str| root().join("compat").join(name).display().to_string();
+    let ours = suite.ours.iter().map(|(name, package)| {
+        let path = root().join("compat").join(package);
+        format!("{name} = {{ package = \"{package}\", path = {path:?} }}\n")
+    });
     let manifest = format!(
         "[package]\nname = \"{}-tests\"\nversion = \"0.0.0\"\nedition = \"2021\"\n\n\
-         [dependencies]\ncandle-core = {{ path = \"{}\" }}\n{}\n\
-         [features]\ncuda = []\nmetal = []\ncutile = []\n\n[workspace]\n",
+         [dependencies]\n{}{}\n\
+         [features]\naccelerate = []\ncuda = []\ncutile = []\nmetal = []\nmkl = []\n\n\
+         [workspace]\n",
         suite.package,
-        compat("candle-core"),
+        ours.collect::<String>(),
         suite.needs,
     );
     fs::write(folder.join("Cargo.toml"), manifest).map_err(io)?;

@@ -23,12 +23,13 @@ pub(crate) const CI: &[Step] = &[
     DOC,
     OPS_TABLE,
     TEST,
+    COMPAT_TESTS,
     NEON,
 ];
 
 /// What `ci --full` adds. These steps are written, but none has passed from end to end yet; one
 /// that has moves up to [`CI`].
-pub(crate) const FULL: &[Step] = &[MIRI, PACKAGE, COMPAT_API, COMPAT_TESTS, EXHAUSTIVE_MATH];
+pub(crate) const FULL: &[Step] = &[MIRI, PACKAGE, COMPAT_API, EXHAUSTIVE_MATH];
 
 /// The crates that know nothing of models, as cargo's arguments.
 const CORE: &str = "-p tallow-threads -p tallow-simd -p tallow-gemm -p tallow-quant \

@@ -253,19 +253,14 @@ impl Printer {
             return self.write_row(f, dim, first);
         }
         let slice: usize = self.dims[dim + 1..].iter().product();
-        // Matrices stand a blank line apart, and so on.
-        let gap = format!(
-            "{}{}",
-            "\n".repeat(self.dims.len() - dim - 1),
-            " ".repeat(dim + 1)
-        );
+        let gap = format!("\n{}", " ".repeat(dim + 1));
         f.write_char('[')?;
         for at in 0..self.dims[dim] {
             if at > 0 {
                 write!(f, ",{gap}")?;
             }
             if self.hidden[dim] && at == self.edge_items {
-                write!(f, "...,{gap}")?;
+                write!(f, "...{gap}")?;
             }
             self.write_dim(f, dim + 1, first + at * slice)?;
         }
@@ -283,7 +278,8 @@ impl Printer {
         if self.hidden[dim] {
             items.insert(self.edge_items, "...");
         }
-        let in_line = (self.line_width.saturating_sub(dim + 1) / (self.width + 2)).max(1);
+        // The bracket stands in place of the last item's blank.
+        let in_line = (self.line_width / (self.width + 2)).max(1);
         f.write_char('[')?;
         for (at, item) in items.iter().enumerate() {
             match at {
@@ -332,7 +328,7 @@ mod tests {
         );
         assert_eq!(
             shown(Tensor::zeros((2, 1, 2), DType::F16, cpu)),
-            "[[[0., 0.]],\n\n [[0., 0.]]]\nTensor[[2, 1, 2], f16]"
+            "[[[0., 0.]],\n [[0., 0.]]]\nTensor[[2, 1, 2], f16]"
         );
     }
 
@@ -342,7 +338,7 @@ mod tests {
         let want = "[[   0,    1,    2, ...,   97,   98,   99],
  [ 100,  101,  102, ...,  197,  198,  199],
  [ 200,  201,  202, ...,  297,  298,  299],
- ...,
+ ...
  [9700, 9701, 9702, ..., 9797, 9798, 9799],
  [9800, 9801, 9802, ..., 9897, 9898, 9899],
  [9900, 9901, 9902, ..., 9997, 9998, 9999]]

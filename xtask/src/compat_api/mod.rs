@@ -12,6 +12,7 @@ use crate::command::{cargo, root};
 use differences::{Difference, Reasons};
 use interface::{Crate, Interface};
 use serde_json::Value;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -54,6 +55,7 @@ pub(crate) fn run(check: bool) -> Result<(), String> {
             lines.join("\n")
         ));
     }
+    text.push_str(&left_out()?);
     if let Some(idle) = reasons.idle() {
         return Err(format!(
             "compat/differences.toml: nothing differs under {idle}"
@@ -68,6 +70,19 @@ The packages under `compat/` offer candle 0.11.1's interface. This page lists wh
 or has another signature, and why. `cargo xtask compat-api` writes it from both crates' rustdoc, and
 fails on a difference that has no reason.
 ";
+
+/// The tests of candle's that `cargo xtask compat-tests` leaves out.
+fn left_out() -> Result<String, String> {
+    let mut text = String::from(
+        "\n## candle's own tests\n\n\
+         `cargo xtask compat-tests` runs the tests that candle-core and candle-nn ship, but for \
+         these:\n\n| test | why |\n|---|---|\n",
+    );
+    for (name, reason) in candle::reasons(&root().join("compat/tests.toml"))? {
+        let _ = writeln!(text, "| `{name}` | {reason} |");
+    }
+    Ok(text)
+}
 
 fn write(text: &str, check: bool) -> Result<(), String> {
     let path = root().join(PATH);

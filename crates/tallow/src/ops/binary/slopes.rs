@@ -19,10 +19,10 @@ pub(super) fn mul([a, b]: [&Tensor; 2], _: &Tensor, u: &Tensor) -> Result<[Tenso
     Ok([u.mul(b)?, u.mul(a)?])
 }
 
-pub(super) fn div([_, b]: [&Tensor; 2], y: &Tensor, u: &Tensor) -> Result<[Tensor; 2]> {
-    let for_a = u.div(b)?;
-    let for_b = for_a.mul(y)?.neg()?;
-    Ok([for_a, for_b])
+/// u / b, and −u · a / b²: of three roundings, the quotient's is the last.
+pub(super) fn div([a, b]: [&Tensor; 2], _: &Tensor, u: &Tensor) -> Result<[Tensor; 2]> {
+    let for_b = u.mul(a)?.div(&b.mul(b)?)?.neg()?;
+    Ok([u.div(b)?, for_b])
 }
 
 /// To the operand that was chosen; half to each where they are equal.
