@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! write FOLDER [GGUF] [BERT]    every model's outputs, as FOLDER/NAME.safetensors
+//! train FOLDER DIGITS           the losses and the accuracy of a small training
 //! compare FOLDER FOLDER         the greatest difference of each output; exit code 1 beyond 1e-4
 //! ```
 //!
@@ -10,6 +11,7 @@
 //! quantized llama; BERT a folder with `config.json` and `model.safetensors`.
 
 mod audio;
+mod digits;
 mod image;
 mod real;
 mod text;
@@ -33,8 +35,14 @@ fn main() -> Result<()> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
         ["write", folder, files @ ..] => write(Path::new(folder), files),
+        ["train", folder, digits] => {
+            std::fs::create_dir_all(folder)?;
+            save(Path::new(folder), "digits", digits::train(digits))
+        }
         ["compare", ours, theirs] => compare(Path::new(ours), Path::new(theirs)),
-        _ => bail!("usage: write FOLDER [GGUF] [BERT] | compare FOLDER FOLDER"),
+        _ => {
+            bail!("usage: write FOLDER [GGUF] [BERT] | train FOLDER DIGITS | compare FOLDER FOLDER")
+        }
     }
 }
 
