@@ -182,7 +182,7 @@ fn miri() -> Result<(), String> {
         "-p tallow-threads --lib",
         "-p tallow-simd --lib",
         "-p tallow-quant --lib",
-        "-p tallow --lib -- layout shape views walk",
+        "-p tallow --lib -- layout:: shape:: strided:: views:: walk::",
     ] {
         let miri = cargo(&format!("+nightly miri test --locked {tests}"));
         miri.env("MIRIFLAGS", "-Zmiri-disable-isolation").run()?;
