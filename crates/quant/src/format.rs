@@ -6,6 +6,7 @@ use crate::codes::Codes;
 use crate::dot::{Target, run_row};
 use crate::repack::packed::PackedRows;
 use crate::row::{RowDots, RowWork};
+use crate::split::SplitRow;
 
 /// What can be done with weights of one format. Lengths are the caller's to check.
 pub(crate) trait Format: Sync {
@@ -13,6 +14,10 @@ pub(crate) trait Format: Sync {
     fn block_bytes(&self) -> usize;
     /// Weights that share a scale.
     fn group(&self) -> usize;
+    /// Bits of a code.
+    fn bits(&self) -> u32;
+    /// Takes a row apart: see [`Split`](crate::Split).
+    fn split(&self, row: &[u8], bits: u32, codes: &mut [u8], scales: &mut [[f32; 2]]);
     /// Whether values can be packed.
     fn packs(&self) -> bool;
     fn pack(&self, values: &[f32], out: &mut [u8]);
@@ -43,6 +48,23 @@ impl<B: Codes> Format for BlockFormat<B> {
 
     fn group(&self) -> usize {
         B::GROUP
+    }
+
+    fn bits(&self) -> u32 {
+        B::BITS
+    }
+
+    fn split(&self, row: &[u8], bits: u32, codes: &mut [u8], scales: &mut [[f32; 2]]) {
+        let blocks = bytemuck::cast_slice::<u8, B>(row);
+        run_row(
+            Target::current(),
+            SplitRow {
+                blocks,
+                bits,
+                codes,
+                scales,
+            },
+        );
     }
 
     fn packs(&self) -> bool {

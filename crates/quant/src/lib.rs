@@ -41,6 +41,7 @@ mod lines;
 mod matmul;
 mod repack;
 mod row;
+mod split;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -50,4 +51,5 @@ pub use error::QuantError;
 pub use matmul::matmul;
 pub use repack::Repacked;
 pub use repack::joined::{joins, matmul_joined};
+pub use split::Split;
 pub use table::GgmlDType;
