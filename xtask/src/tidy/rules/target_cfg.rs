@@ -85,6 +85,10 @@ const MAY: &[(&str, &str)] = &[
         "dot products for one instruction set",
     ),
     (
+        "crates/gpu/src/drivers/metal/mod.rs",
+        "Metal is a part of macOS",
+    ),
+    (
         "crates/threads/src/",
         "affinity, quotas and the kinds of cores are the system's",
     ),

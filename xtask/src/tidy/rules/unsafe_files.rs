@@ -61,6 +61,10 @@ const MAY: &[(&str, &str)] = &[
     ),
     ("crates/quant/src/dot/", "vector instructions"),
     (
+        "crates/gpu/src/drivers/",
+        "calls of the systems' GPU libraries",
+    ),
+    (
         "bench/rivals/candle/arguments.rs",
         "an environment variable that the rival reads",
     ),

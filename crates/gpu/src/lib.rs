@@ -1,0 +1,37 @@
+//! The GPU runtime: devices, buffers, command stream, hazards, pool and kernel cache.
+//!
+//! Everything that decides something is written once, in plain Rust, and runs on any machine: what
+//! must wait for what (`hazards`), which buffer is reused (`pool`), when a batch goes out
+//! (`stream`), which kernel is compiled, loaded or found (`cache`). A driver does the little
+//! that is left ([`Driver`]): CUDA and OpenCL libraries are opened at run time, so one binary runs
+//! everywhere. This crate knows no tensor and no operation.
+
+#[doc(hidden)]
+pub use bytemuck;
+
+mod cache;
+mod command;
+mod device;
+mod device_lib;
+mod driver;
+pub mod drivers;
+mod error;
+mod hazards;
+mod params;
+mod pool;
+mod settings;
+mod source;
+mod stream;
+pub mod strided;
+mod turn;
+
+pub use cache::KernelCounts;
+pub use command::{Access, Command, Kernel, Launch, Step, Use};
+pub use device::{Buffer, GpuDevice, Recording, Statistics};
+pub use driver::{Api, DeviceInfo, Driver, Handle, Memory, MemoryKind, Program, Ticket};
+pub use error::{GpuError, Result};
+pub use params::{Field, Params};
+pub use settings::Settings;
+pub use source::{Define, KernelSource, Signature, Variant, params_text};
+
+extern crate self as tallow_gpu;
