@@ -100,7 +100,8 @@ impl Tensor {
     /// ```
     pub fn write_bytes<W: std::io::Write>(&self, f: &mut W) -> Result<()> {
         crate::with_dtype!(self.dtype(), "write_bytes", T in all => {
-            let (storage, layout) = self.storage_and_layout();
+            let here = self.to_device(&Device::Cpu)?;
+            let (storage, layout) = here.storage_and_layout();
             let view = CpuView::new(storage.as_cpu()?, layout)?.typed::<T>()?;
             let packed = view.contiguous().is_none().then(|| {
                 let mut packed = vec![T::default(); view.count()];

@@ -1,10 +1,9 @@
 //! Devices: where a tensor lives and where its operations run.
 
 use crate::{CpuStorage, DType, Error, Result, Shape, WithDType};
+use tallow_gpu::{Api, GpuError};
 
-/// A GPU. There is no GPU runtime yet, so no value of this type exists.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum GpuDevice {}
+pub use crate::gpu::GpuDevice;
 
 /// A GPU that is driven through CUDA.
 pub type CudaDevice = GpuDevice;
@@ -16,10 +15,12 @@ pub type MetalDevice = GpuDevice;
 pub enum Device {
     /// The processor, with one pool of threads for all operations.
     Cpu,
-    /// A GPU through CUDA. None can be opened yet.
+    /// A GPU through CUDA.
     Cuda(CudaDevice),
-    /// A GPU through Metal. None can be opened yet.
+    /// A GPU through Metal.
     Metal(MetalDevice),
+    /// A GPU, or another device, through OpenCL.
+    OpenCl(GpuDevice),
 }
 
 /// Which device, without holding it.
@@ -37,6 +38,11 @@ pub enum DeviceLocation {
         /// Its number.
         gpu_id: usize,
     },
+    /// A device through OpenCL.
+    OpenCl {
+        /// Its number.
+        gpu_id: usize,
+    },
 }
 
 impl Device {
@@ -44,34 +50,77 @@ impl Device {
     pub fn location(&self) -> DeviceLocation {
         match self {
             Self::Cpu => DeviceLocation::Cpu,
-            Self::Cuda(gpu) | Self::Metal(gpu) => match *gpu {},
+            Self::Cuda(gpu) => DeviceLocation::Cuda {
+                gpu_id: gpu.info().ordinal,
+            },
+            Self::Metal(gpu) => DeviceLocation::Metal {
+                gpu_id: gpu.info().ordinal,
+            },
+            Self::OpenCl(gpu) => DeviceLocation::OpenCl {
+                gpu_id: gpu.info().ordinal,
+            },
         }
     }
 
-    /// Opens a GPU through CUDA. There is no GPU runtime yet: always an error.
-    pub fn new_cuda(_ordinal: usize) -> Result<Self> {
-        Err(Error::NotCompiledWithCudaSupport)
+    /// The GPU, if it is one.
+    pub fn gpu(&self) -> Option<&GpuDevice> {
+        match self {
+            Self::Cpu => None,
+            Self::Cuda(gpu) | Self::Metal(gpu) | Self::OpenCl(gpu) => Some(gpu),
+        }
     }
 
-    /// Opens a GPU through CUDA, with a stream of its own. There is no GPU runtime yet: always an
-    /// error.
-    pub fn new_cuda_with_stream(_ordinal: usize) -> Result<Self> {
-        Err(Error::NotCompiledWithCudaSupport)
+    /// A GPU that is open, as a device.
+    pub fn from_gpu(gpu: GpuDevice) -> Self {
+        match gpu.info().api {
+            Api::Cuda => Self::Cuda(gpu),
+            Api::Metal => Self::Metal(gpu),
+            Api::OpenCl => Self::OpenCl(gpu),
+        }
     }
 
-    /// Opens a GPU through Metal. There is no GPU runtime yet: always an error.
-    pub fn new_metal(_ordinal: usize) -> Result<Self> {
-        Err(Error::NotCompiledWithMetalSupport)
+    fn open(api: Api, ordinal: usize) -> Result<Self> {
+        Ok(Self::from_gpu(GpuDevice::open(api, ordinal)?))
     }
 
-    /// A GPU through CUDA if there is one, else the processor. There is no GPU runtime yet.
-    pub fn cuda_if_available(_ordinal: usize) -> Result<Self> {
-        Ok(Self::Cpu)
+    /// Opens a device through OpenCL. Errors if there is no OpenCL, or no such device.
+    pub fn new_opencl(ordinal: usize) -> Result<Self> {
+        Self::open(Api::OpenCl, ordinal)
     }
 
-    /// A GPU through Metal if there is one, else the processor. There is no GPU runtime yet.
-    pub fn metal_if_available(_ordinal: usize) -> Result<Self> {
-        Ok(Self::Cpu)
+    /// Opens a GPU through CUDA. Errors if there is no CUDA driver, or no such device.
+    pub fn new_cuda(ordinal: usize) -> Result<Self> {
+        Self::open(Api::Cuda, ordinal)
+    }
+
+    /// The same as [`new_cuda`](Self::new_cuda): a device has one stream, which is its own.
+    pub fn new_cuda_with_stream(ordinal: usize) -> Result<Self> {
+        Self::new_cuda(ordinal)
+    }
+
+    /// Opens a GPU through Metal. Errors where there is none.
+    pub fn new_metal(ordinal: usize) -> Result<Self> {
+        Self::open(Api::Metal, ordinal)
+    }
+
+    /// A GPU through CUDA if there is one, else the processor.
+    pub fn cuda_if_available(ordinal: usize) -> Result<Self> {
+        Self::available(Api::Cuda, ordinal)
+    }
+
+    /// A GPU through Metal if there is one, else the processor.
+    pub fn metal_if_available(ordinal: usize) -> Result<Self> {
+        Self::available(Api::Metal, ordinal)
+    }
+
+    fn available(api: Api, ordinal: usize) -> Result<Self> {
+        match Self::open(api, ordinal) {
+            Err(Error::Gpu(error)) => match *error {
+                GpuError::Missing { .. } | GpuError::NoDevice { .. } => Ok(Self::Cpu),
+                other => Err(other.into()),
+            },
+            opened => opened,
+        }
     }
 
     /// The GPU, if it is driven through CUDA.
@@ -109,7 +158,7 @@ impl Device {
     pub fn bf16_default_to_f32(&self) -> DType {
         match self {
             Self::Cpu => DType::F32,
-            Self::Cuda(_) | Self::Metal(_) => DType::BF16,
+            Self::Cuda(_) | Self::Metal(_) | Self::OpenCl(_) => DType::BF16,
         }
     }
 
@@ -133,7 +182,7 @@ impl Device {
     pub fn synchronize(&self) -> Result<()> {
         match self {
             Self::Cpu => Ok(()),
-            Self::Cuda(gpu) | Self::Metal(gpu) => match *gpu {},
+            Self::Cuda(gpu) | Self::Metal(gpu) | Self::OpenCl(gpu) => Ok(gpu.synchronize()?),
         }
     }
 }

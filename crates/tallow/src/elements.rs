@@ -94,7 +94,7 @@ pub(crate) fn bytes(tensor: &Tensor) -> Result<(Element, Vec<u8>)> {
         let elements: Vec<[u8; N]> = values.iter().map(|&value| bytes(value)).collect();
         elements.into_flattened()
     }
-    let tensor = tensor.contiguous()?;
+    let tensor = tensor.to_device(&Device::Cpu)?.contiguous()?;
     let (storage, layout) = tensor.storage_and_layout();
     let range = layout.start_offset()..layout.start_offset() + layout.shape().elem_count();
     Ok(match storage.as_cpu()? {

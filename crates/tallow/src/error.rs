@@ -187,12 +187,16 @@ pub enum Error {
         size: usize,
     },
 
-    /// CUDA was asked for, and there is no GPU runtime yet.
-    #[error("cuda: this version has no GPU runtime; use Device::Cpu")]
+    /// An error of the GPU runtime.
+    #[error(transparent)]
+    Gpu(Box<tallow_gpu::GpuError>),
+
+    /// CUDA was asked for, and the program was built without it. Tallow finds it at run time.
+    #[error("cuda: this program was built without it")]
     NotCompiledWithCudaSupport,
 
-    /// Metal was asked for, and there is no GPU runtime yet.
-    #[error("metal: this version has no GPU runtime; use Device::Cpu")]
+    /// Metal was asked for, and the program was built without it. Tallow finds it at run time.
+    #[error("metal: this program was built without it")]
     NotCompiledWithMetalSupport,
 
     /// The operation has no gradient.

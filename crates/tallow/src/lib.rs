@@ -34,6 +34,7 @@ mod views;
 pub mod backprop;
 pub mod cpu;
 pub mod display;
+pub mod gpu;
 pub mod npy;
 pub mod op;
 pub mod ops;

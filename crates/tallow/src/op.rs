@@ -13,6 +13,7 @@ pub use crate::ops::compare::CmpOp;
 
 use crate::backprop::{Node, Rule};
 use crate::cpu::CpuView;
+use crate::gpu::{GpuStorage, GpuView, no_kernel};
 use crate::storage::{CpuStorage, Storage, StorageCell, check_count};
 use crate::{DType, Device, Error, Layout, Result, Shape, Tensor};
 use smallvec::SmallVec;
@@ -27,6 +28,11 @@ pub trait Op: Send + Sync {
     /// Computes every element of the result; `out` has the inferred dtype and count, and holds
     /// values that mean nothing. Not called for an empty result.
     fn cpu(&self, inputs: &[CpuView<'_>], out: &mut CpuStorage) -> Result<()>;
+    /// Records the kernels that compute every element of the result, which has the inferred dtype
+    /// and count and is row-major. Not called for an empty result.
+    fn gpu(&self, _inputs: &[GpuView<'_>], out: &GpuStorage) -> Result<()> {
+        Err(no_kernel(self.name(), out.device()))
+    }
     /// The gradients of a scalar with respect to the inputs, given that with respect to the output,
     /// in the inputs' shapes and dtypes. A rule may leave out (`None`) those of inputs that
     /// [`track_op`](Tensor::track_op) says no of. Results of integers are never asked.
@@ -70,7 +76,20 @@ pub fn apply(op: impl Op + 'static, inputs: &[&Tensor]) -> Result<Tensor> {
             let (storage, layout) = (Storage::Cpu(out), Layout::contiguous(shape));
             Ok(Tensor::recorded(storage, layout, node))
         }
-        Device::Cuda(gpu) | Device::Metal(gpu) => match gpu {},
+        Device::Cuda(gpu) | Device::Metal(gpu) | Device::OpenCl(gpu) => {
+            let out = GpuStorage::new(&gpu, count, dtype)?;
+            if count > 0 {
+                let guards = lock_all(inputs);
+                let views: Result<SmallVec<[GpuView<'_>; 4]>> = inputs
+                    .iter()
+                    .map(|input| gpu_view(input, &guards))
+                    .collect();
+                op.gpu(&views?, &out)?;
+            }
+            let node = Node::new(dtype, inputs, || Box::new(op));
+            let (storage, layout) = (Storage::from_gpu(out), Layout::contiguous(shape));
+            Ok(Tensor::recorded(storage, layout, node))
+        }
     }
 }
 
@@ -81,7 +100,9 @@ pub(crate) fn apply_custom(
     compute: impl FnOnce(&[(&CpuStorage, &Layout)]) -> Result<(CpuStorage, Shape)>,
     rule: Option<&dyn Fn() -> Box<dyn Rule>>,
 ) -> Result<Tensor> {
-    common_device(name, inputs)?;
+    if let Some(gpu) = common_device(name, inputs)?.gpu() {
+        return Err(no_kernel(name, gpu));
+    }
     ready()?;
     let guards = lock_all(inputs);
     let views = views(inputs, &guards)?;
@@ -101,6 +122,10 @@ pub trait InPlaceOp {
     fn check(&self, target: &Tensor, inputs: &[&Tensor]) -> Result<()>;
     /// Writes into the storage, at the places that the layout names.
     fn cpu(&self, target: &mut CpuStorage, layout: &Layout, inputs: &[CpuView<'_>]) -> Result<()>;
+    /// Records the kernels that do so on a GPU.
+    fn gpu(&self, target: GpuView<'_>, _inputs: &[GpuView<'_>]) -> Result<()> {
+        Err(no_kernel(self.name(), target.storage().device()))
+    }
 }
 
 /// Runs an operation that changes `target`; every tensor over the same buffer sees the change.
@@ -150,7 +175,27 @@ pub fn apply_in_place(op: &impl InPlaceOp, target: &Tensor, inputs: &[&Tensor]) 
             }
             op.cpu(target_guard.as_cpu_mut()?, target.layout(), &views)
         }
-        Device::Cuda(gpu) | Device::Metal(gpu) => match *gpu {},
+        Device::Cuda(_) | Device::Metal(_) | Device::OpenCl(_) => {
+            // Recording is in order, so that what shares the target's buffer is copied in time.
+            let copies: Result<SmallVec<[Tensor; 4]>> = inputs
+                .iter()
+                .map(|input| match aliased(input) {
+                    true => input.copy(),
+                    false => Ok((*input).clone()),
+                })
+                .collect();
+            let copies = copies?;
+            let others: SmallVec<[&Tensor; 4]> = copies.iter().collect();
+            let (guards, target_guard) = lock_with_target(&others, target);
+            let views: Result<SmallVec<[GpuView<'_>; 4]>> = others
+                .iter()
+                .map(|input| gpu_view(input, &guards))
+                .collect();
+            op.gpu(
+                GpuView::new(target_guard.as_gpu()?, target.layout())?,
+                &views?,
+            )
+        }
     }
 }
 
@@ -217,10 +262,18 @@ fn views<'a>(inputs: &[&'a Tensor], guards: &'a Guards<'_>) -> Result<SmallVec<[
 }
 
 fn view<'a>(input: &'a Tensor, guards: &'a Guards<'_>) -> Result<CpuView<'a>> {
+    CpuView::new(locked(input, guards).as_cpu()?, input.layout())
+}
+
+fn gpu_view<'a>(input: &'a Tensor, guards: &'a Guards<'_>) -> Result<GpuView<'a>> {
+    GpuView::new(locked(input, guards).as_gpu()?, input.layout())
+}
+
+fn locked<'a>(input: &Tensor, guards: &'a Guards<'_>) -> &'a Storage {
     let address = Arc::as_ptr(input.storage_cell());
     let (_, guard) = guards
         .iter()
         .find(|(cell, _)| *cell == address)
         .expect("every operand's buffer was locked");
-    CpuView::new(guard.as_cpu()?, input.layout())
+    guard
 }

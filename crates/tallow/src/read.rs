@@ -2,7 +2,7 @@
 //! `to_dtype` first where it is not.
 
 use crate::cpu::{CpuView, copy};
-use crate::{Error, Result, Tensor, WithDType};
+use crate::{Device, Error, Result, Tensor, WithDType};
 
 impl Tensor {
     /// All elements, in row-major order.
@@ -15,7 +15,8 @@ impl Tensor {
                 got,
             });
         }
-        let (storage, layout) = self.storage_and_layout();
+        let here = self.to_device(&Device::Cpu)?;
+        let (storage, layout) = here.storage_and_layout();
         let view = CpuView::new(storage.as_cpu()?, layout)?.typed::<S>()?;
         if let Some(data) = view.contiguous() {
             return Ok(data.to_vec());

@@ -29,9 +29,7 @@ pub enum CpuStorage {
     F8E8M0(Vec<u8>),
 }
 
-/// A buffer on a GPU. There is no GPU runtime yet, so no value of this type exists.
-#[derive(Debug)]
-pub enum GpuStorage {}
+pub use crate::gpu::GpuStorage;
 
 /// A buffer on a GPU that is driven through CUDA.
 pub type CudaStorage = GpuStorage;
@@ -72,6 +70,8 @@ pub enum Storage {
     Cuda(CudaStorage),
     /// A GPU's memory, through Metal.
     Metal(MetalStorage),
+    /// A device's memory, through OpenCL.
+    OpenCl(GpuStorage),
 }
 
 macro_rules! each_storage {
@@ -194,7 +194,7 @@ impl Storage {
     pub fn dtype(&self) -> DType {
         match self {
             Self::Cpu(storage) => storage.dtype(),
-            Self::Cuda(gpu) | Self::Metal(gpu) => match *gpu {},
+            Self::Cuda(gpu) | Self::Metal(gpu) | Self::OpenCl(gpu) => gpu.dtype(),
         }
     }
 
@@ -202,7 +202,9 @@ impl Storage {
     pub fn try_clone(&self, _layout: &Layout) -> Result<Self> {
         match self {
             Self::Cpu(storage) => Ok(Self::Cpu(storage.clone())),
-            Self::Cuda(gpu) | Self::Metal(gpu) => match *gpu {},
+            Self::Cuda(gpu) | Self::Metal(gpu) | Self::OpenCl(gpu) => {
+                Ok(Self::from_gpu(gpu.try_clone()?))
+            }
         }
     }
 
@@ -210,7 +212,26 @@ impl Storage {
     pub fn device(&self) -> Device {
         match self {
             Self::Cpu(_) => Device::Cpu,
-            Self::Cuda(gpu) | Self::Metal(gpu) => match *gpu {},
+            Self::Cuda(gpu) | Self::Metal(gpu) | Self::OpenCl(gpu) => {
+                Device::from_gpu(gpu.device().clone())
+            }
+        }
+    }
+
+    /// A buffer of a GPU.
+    pub fn from_gpu(storage: GpuStorage) -> Self {
+        match storage.device().info().api {
+            tallow_gpu::Api::Cuda => Self::Cuda(storage),
+            tallow_gpu::Api::Metal => Self::Metal(storage),
+            tallow_gpu::Api::OpenCl => Self::OpenCl(storage),
+        }
+    }
+
+    /// The buffer, if it is a GPU's.
+    pub(crate) fn as_gpu(&self) -> Result<&GpuStorage> {
+        match self {
+            Self::Cpu(_) => crate::bail!("a tensor on a gpu is wanted; this one is on the cpu"),
+            Self::Cuda(gpu) | Self::Metal(gpu) | Self::OpenCl(gpu) => Ok(gpu),
         }
     }
 
@@ -218,7 +239,7 @@ impl Storage {
     pub(crate) fn as_cpu(&self) -> Result<&CpuStorage> {
         match self {
             Self::Cpu(storage) => Ok(storage),
-            Self::Cuda(gpu) | Self::Metal(gpu) => match *gpu {},
+            Self::Cuda(_) | Self::Metal(_) | Self::OpenCl(_) => Err(not_on_cpu()),
         }
     }
 
@@ -226,9 +247,13 @@ impl Storage {
     pub(crate) fn as_cpu_mut(&mut self) -> Result<&mut CpuStorage> {
         match self {
             Self::Cpu(storage) => Ok(storage),
-            Self::Cuda(gpu) | Self::Metal(gpu) => match *gpu {},
+            Self::Cuda(_) | Self::Metal(_) | Self::OpenCl(_) => Err(not_on_cpu()),
         }
     }
+}
+
+fn not_on_cpu() -> Error {
+    Error::Msg("a tensor on the cpu is wanted; move this one with to_device".into())
 }
 
 /// A storage that tensors share, behind a lock. Dropping the last holder recycles the buffer.
@@ -255,7 +280,8 @@ impl Drop for StorageCell {
         let cell = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
         match std::mem::replace(cell, Storage::Cpu(CpuStorage::U8(Vec::new()))) {
             Storage::Cpu(storage) => storage.recycle(),
-            Storage::Cuda(gpu) | Storage::Metal(gpu) => match gpu {},
+            // The runtime's own pool takes the buffer.
+            Storage::Cuda(_) | Storage::Metal(_) | Storage::OpenCl(_) => {}
         }
     }
 }

@@ -236,7 +236,10 @@ impl Tensor {
                 Storage::Cpu(storage),
                 Layout::contiguous(shape),
             )),
-            Device::Cuda(gpu) | Device::Metal(gpu) => match *gpu {},
+            Device::Cuda(gpu) | Device::Metal(gpu) | Device::OpenCl(gpu) => {
+                let storage = Storage::from_gpu(crate::gpu::GpuStorage::from_cpu(gpu, &storage)?);
+                Ok(Self::from_parts(storage, Layout::contiguous(shape)))
+            }
         }
     }
 

@@ -66,7 +66,6 @@ impl Content {
     /// A file that is not whole, counts and sizes that the file is too short for, block types that
     /// tensors do not have. Memory is only taken for bytes that are there.
     pub fn read<R: Read + Seek>(reader: &mut R, device: &Device) -> Result<Self> {
-        super::storage::require_cpu(device)?;
         let mut bytes = Vec::new();
         reader.read_to_end(&mut bytes)?;
         let file = File::from_bytes(bytes)?;
@@ -74,7 +73,7 @@ impl Content {
             let dtype = dtype(info.type_id)?;
             let bytes = file.shared(&info.name)?;
             let tensor = QTensor::from_shared(dtype, &info.shape, bytes)?;
-            Ok((info.name.clone(), tensor))
+            Ok((info.name.clone(), tensor.to_device(device)))
         });
         Ok(Self {
             magic: magic(file.magic()),
@@ -107,13 +106,12 @@ pub fn qtensor_from_ggml(
     dims: Vec<usize>,
     device: &Device,
 ) -> Result<QTensor> {
-    super::storage::require_cpu(device)?;
     let len = super::tensor::byte_len(ggml_dtype, &dims.as_slice().into())?;
     let Some(blocks) = raw_data.get(..len) else {
         let got = raw_data.len();
         bail!("qtensor: {got} bytes do not fit shape {dims:?} of {ggml_dtype}; want {len}");
     };
-    QTensor::from_bytes(ggml_dtype, dims, blocks.to_vec())
+    Ok(QTensor::from_bytes(ggml_dtype, dims, blocks.to_vec())?.to_device(device))
 }
 
 fn dtype(type_id: u32) -> Result<GgmlDType> {

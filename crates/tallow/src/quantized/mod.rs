@@ -19,6 +19,7 @@ mod storage;
 mod tensor;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod tokenizer;
+mod uploaded;
 
 pub use k_quants::GgmlType;
 pub use product::QMatMul;
@@ -26,6 +27,7 @@ pub use storage::QStorage;
 pub use tallow_quant::GgmlDType;
 pub use tensor::QTensor;
 pub(crate) use tensor::row_ids;
+pub(crate) use uploaded::Form;
 
 #[cfg(test)]
 mod tests;

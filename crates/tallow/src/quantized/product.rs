@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::QTensor;
-use crate::{DType, Result, Tensor};
+use crate::{DType, Device, Result, Tensor};
 
 /// Multiplies by a matrix `[n, k]` of blocks, or by a plain one. Clones share it.
 #[derive(Clone, Debug)]
@@ -36,6 +36,15 @@ impl QMatMul {
     /// ```
     pub fn from_qtensor(qtensor: QTensor) -> Result<Self> {
         Self::from_arc(Arc::new(qtensor))
+    }
+
+    /// The same matrix for products on a device.
+    pub fn to_device(&self, device: &Device) -> Result<Self> {
+        Ok(match self {
+            Self::QTensor(weight) => Self::QTensor(Arc::new(weight.to_device(device))),
+            Self::Tensor(weight) => Self::Tensor(weight.to_device(device)?),
+            Self::TensorF16(weight) => Self::TensorF16(weight.to_device(device)?),
+        })
     }
 
     /// `x · Wᵀ`: x `[…, k]` gives `[…, n]`. With blocks, x is f32.

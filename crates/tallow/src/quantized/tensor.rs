@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
-use super::storage::{Blocks, QStorage, require_cpu};
+use super::storage::{Blocks, QStorage};
+use super::uploaded::Uploaded;
 use crate::{DType, Device, Error, Result, Shape, Tensor, bail};
 use tallow_formats::SharedBytes;
 use tallow_quant::{GgmlDType, Repacked};
@@ -23,10 +24,14 @@ pub struct QTensor(Arc<Parts>);
 
 #[derive(Debug)]
 struct Parts {
-    storage: QStorage,
+    storage: Arc<QStorage>,
     shape: Shape,
+    /// Where products are computed. The blocks stay in main memory all the same.
+    device: Device,
     /// The rows of a matrix interleaved, once a product has asked for them.
     repacked: OnceLock<Option<Repacked>>,
+    /// The matrix in the memory of a GPU, once a product has asked for it.
+    uploaded: OnceLock<Arc<Uploaded>>,
 }
 
 /// Constructors.
@@ -39,9 +44,11 @@ impl QTensor {
             bail!("qtensor: {got} bytes do not fit shape {shape:?} of {dtype}; want {expected}");
         }
         Ok(Self(Arc::new(Parts {
-            storage,
+            storage: Arc::new(storage),
             shape,
             repacked: OnceLock::new(),
+            device: Device::Cpu,
+            uploaded: OnceLock::new(),
         })))
     }
 
@@ -70,8 +77,7 @@ impl QTensor {
 
     /// As [`quantize`](Self::quantize), onto a device.
     pub fn quantize_onto(src: &Tensor, dtype: GgmlDType, dev: &Device) -> Result<Self> {
-        require_cpu(dev)?;
-        Self::quantize(src, dtype)
+        Ok(Self::quantize(src, dtype)?.to_device(dev))
     }
 
     /// As [`quantize`](Self::quantize), where errors count as much as the column they are in: one
@@ -100,8 +106,7 @@ impl QTensor {
         dtype: GgmlDType,
         dev: &Device,
     ) -> Result<Self> {
-        require_cpu(dev)?;
-        Self::quantize_imatrix(src, imatrix_weights, dtype)
+        Ok(Self::quantize_imatrix(src, imatrix_weights, dtype)?.to_device(dev))
     }
 
     fn pack(
@@ -142,7 +147,7 @@ impl QTensor {
 
     /// The device that the blocks are on.
     pub fn device(&self) -> Device {
-        self.0.storage.device()
+        self.0.device.clone()
     }
 
     /// The shape, in elements.
@@ -165,6 +170,32 @@ impl QTensor {
         self.0.storage.data()
     }
 
+    /// The same blocks for products on a device; a GPU takes them when the first product asks.
+    pub fn to_device(&self, device: &Device) -> Self {
+        if self.0.device.same_device(device) {
+            return self.share();
+        }
+        Self(Arc::new(Parts {
+            storage: Arc::clone(&self.0.storage),
+            shape: self.0.shape.clone(),
+            device: device.clone(),
+            repacked: OnceLock::new(),
+            uploaded: OnceLock::new(),
+        }))
+    }
+
+    /// The matrix in the memory of its GPU.
+    pub(crate) fn uploaded(&self) -> Result<Arc<Uploaded>> {
+        if let Some(uploaded) = self.0.uploaded.get() {
+            return Ok(Arc::clone(uploaded));
+        }
+        let Some(gpu) = self.0.device.gpu() else {
+            bail!("qmatmul: the matrix is on the cpu and x on a gpu; move it with to_device");
+        };
+        let uploaded = Arc::new(Uploaded::new(gpu, self)?);
+        Ok(Arc::clone(self.0.uploaded.get_or_init(|| uploaded)))
+    }
+
     /// Another handle of the same blocks.
     pub(crate) fn share(&self) -> Self {
         Self(Arc::clone(&self.0))
@@ -178,6 +209,9 @@ impl QTensor {
     /// The rows of a matrix interleaved, where that pays; the file's pages are not needed then.
     pub(crate) fn repacked(&self) -> Option<&Repacked> {
         let repack = || {
+            if !self.0.device.is_cpu() {
+                return None;
+            }
             let &[rows, columns] = self.0.shape.dims() else {
                 return None;
             };

@@ -12,6 +12,7 @@
 
 mod array;
 mod case;
+mod device;
 mod disguise;
 mod draw;
 mod fuzz;
@@ -22,6 +23,7 @@ mod view;
 
 pub use array::{Array, sum};
 pub use case::{Case, Input, Reference, Run, Tolerance, Values, elementwise_shapes};
+pub use device::{DeviceReport, device_conformance};
 pub use disguise::Disguise;
 pub use draw::Draw;
 pub use fuzz::{Fuzzed, fuzz};

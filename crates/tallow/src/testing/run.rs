@@ -1,7 +1,7 @@
 //! Runs cases and says what went wrong, operand by operand.
 
 use super::array::round_to;
-use super::{Array, Case, Disguise};
+use super::{Array, Case, Disguise, Tolerance};
 use crate::{DType, Error, Result, Tensor, bail};
 
 /// What a conformance run found.
@@ -48,14 +48,7 @@ struct Prepared {
 
 impl Prepared {
     fn new(case: &Case, dtype: DType, disguises: &[Disguise]) -> Result<Self> {
-        let (mut tensors, mut arrays) = (Vec::new(), Vec::new());
-        for ((input, &disguise), salt) in case.inputs.iter().zip(disguises).zip(1..) {
-            let dtype = input.dtype.unwrap_or(dtype);
-            let array = input.array(salt).rounded(dtype);
-            tensors.push(disguise.tensor(&array, dtype)?);
-            arrays.push(disguise.values(&array));
-        }
-        let want = (case.reference)(&arrays);
+        let (tensors, want) = operands(case, dtype, disguises)?;
         Ok(Self { tensors, want })
     }
 
@@ -76,12 +69,29 @@ impl Prepared {
     }
 
     fn check(&self, case: &Case) -> Result<()> {
-        compare(&(case.run)(&self.tensors)?, &self.want, case)
+        compare(&(case.run)(&self.tensors)?, &self.want, &case.tolerance)
     }
 }
 
+/// A case's operands in their disguises, and the right result.
+pub(super) fn operands(
+    case: &Case,
+    dtype: DType,
+    disguises: &[Disguise],
+) -> Result<(Vec<Tensor>, Array)> {
+    let (mut tensors, mut arrays) = (Vec::new(), Vec::new());
+    for ((input, &disguise), salt) in case.inputs.iter().zip(disguises).zip(1..) {
+        let dtype = input.dtype.unwrap_or(dtype);
+        let array = input.array(salt).rounded(dtype);
+        tensors.push(disguise.tensor(&array, dtype)?);
+        arrays.push(disguise.values(&array));
+    }
+    let want = (case.reference)(&arrays);
+    Ok((tensors, want))
+}
+
 /// The operands in the same disguise, and each in another.
-fn disguises(operands: usize) -> Vec<Vec<Disguise>> {
+pub(super) fn disguises(operands: usize) -> Vec<Vec<Disguise>> {
     let all = Disguise::ALL;
     let same = all.iter().map(|&disguise| vec![disguise; operands]);
     let mixed = (0..all.len()).map(|first| {
@@ -98,12 +108,12 @@ fn disguises(operands: usize) -> Vec<Vec<Disguise>> {
 }
 
 /// Whether a result is what the case's reference says, as near as its tolerance says.
-pub(super) fn compare(got: &Tensor, want: &Array, case: &Case) -> Result<()> {
+pub(super) fn compare(got: &Tensor, want: &Array, tolerance: &Tolerance) -> Result<()> {
     let (dtype, got) = (got.dtype(), Array::from_tensor(got)?);
     if got.dims != want.dims {
         bail!("shape {:?}, wanted {:?}", got.dims, want.dims);
     }
-    let wrong = |(&got, &want): (&f64, &f64)| !near(got, want, dtype, case.tolerance);
+    let wrong = |(&got, &want): (&f64, &f64)| !near(got, want, dtype, *tolerance);
     let mut wrong = got
         .data
         .iter()
@@ -121,7 +131,7 @@ pub(super) fn compare(got: &Tensor, want: &Array, case: &Case) -> Result<()> {
     }
 }
 
-fn near(got: f64, want: f64, dtype: DType, tolerance: super::Tolerance) -> bool {
+fn near(got: f64, want: f64, dtype: DType, tolerance: Tolerance) -> bool {
     let rounded = round_to(want, dtype);
     if got == rounded || (got.is_nan() && rounded.is_nan()) {
         return true;

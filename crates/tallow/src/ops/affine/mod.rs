@@ -5,10 +5,12 @@
 
 mod cases;
 mod cpu;
+mod gpu;
 mod slopes;
 
 use super::{Family, OpInfo};
 use crate::cpu::CpuView;
+use crate::gpu::{GpuStorage, GpuView};
 use crate::op::{Gradients, Op, apply};
 use crate::scalar::{Place, Scalar, TensorOrScalar, TensorScalar};
 use crate::{CpuStorage, DType, Error, Result, Shape, Tensor};
@@ -63,7 +65,7 @@ struct Clamp {
 /// A formula as an operation.
 struct Parametric<F>(F);
 
-impl<F: Formula + Slope + 'static> Op for Parametric<F> {
+impl<F: Formula + Slope + gpu::Parameters + 'static> Op for Parametric<F> {
     fn name(&self) -> &'static str {
         F::NAME
     }
@@ -76,6 +78,9 @@ impl<F: Formula + Slope + 'static> Op for Parametric<F> {
     }
     fn cpu(&self, inputs: &[CpuView<'_>], out: &mut CpuStorage) -> Result<()> {
         cpu::run(self.0, inputs[0], out)
+    }
+    fn gpu(&self, inputs: &[GpuView<'_>], out: &GpuStorage) -> Result<()> {
+        gpu::run(self.0, inputs[0], out)
     }
     fn gradient(&self, inputs: &[&Tensor], out: &Tensor, upstream: &Tensor) -> Result<Gradients> {
         Ok(smallvec![Some(self.0.gradient(inputs[0], out, upstream)?)])

@@ -5,9 +5,11 @@
 
 mod cases;
 mod cpu;
+mod gpu;
 
 use super::{Family, OpInfo};
 use crate::cpu::CpuView;
+use crate::gpu::{GpuStorage, GpuView};
 use crate::op::{Op, apply};
 use crate::shape::Dim;
 use crate::{CpuStorage, DType, Error, Result, Shape, Tensor};
@@ -48,6 +50,9 @@ impl Op for ArgReduce {
     }
     fn cpu(&self, inputs: &[CpuView<'_>], out: &mut CpuStorage) -> Result<()> {
         cpu::arg_reduce(self.greatest, inputs[0], out.as_mut_slice::<u32>()?)
+    }
+    fn gpu(&self, inputs: &[GpuView<'_>], out: &GpuStorage) -> Result<()> {
+        gpu::run(self.name(), self.greatest, inputs[0], out)
     }
 }
 

@@ -14,10 +14,12 @@
 mod cases;
 mod cpu;
 mod few;
+mod gpu;
 mod gradient;
 
 use super::{Family, OpInfo};
 use crate::cpu::CpuView;
+use crate::gpu::{GpuStorage, GpuView};
 use crate::op::{Gradients, Op, apply};
 use crate::{CpuStorage, DType, Error, Result, Shape, Tensor, bail, bf16, f16};
 
@@ -113,6 +115,10 @@ impl Op for Attention {
         }
     }
 
+    fn gpu(&self, inputs: &[GpuView<'_>], out: &GpuStorage) -> Result<()> {
+        gpu::attention(inputs, self.0, out)
+    }
+
     fn gradient(&self, inputs: &[&Tensor], _: &Tensor, upstream: &Tensor) -> Result<Gradients> {
         gradient::attention(self.0, inputs, upstream)
     }
@@ -142,6 +148,12 @@ pub fn attention_paged(
 ) -> Result<Tensor> {
     if pages.is_empty() {
         bail!("attention: no pages; wants at least one");
+    }
+    if pages.len() > 1 && !q.device().is_cpu() {
+        let join = |part: fn(&(Tensor, Tensor)) -> &Tensor| {
+            Tensor::cat(&pages.iter().map(part).collect::<Vec<_>>(), 2)
+        };
+        return attention(q, &join(|page| &page.0)?, &join(|page| &page.1)?, options);
     }
     let pages = pages.iter().flat_map(|(k, v)| [k, v]);
     apply(

@@ -13,6 +13,8 @@ use tallow_simd::Simd;
 /// A function of two numbers.
 pub(super) trait Formula: Copy + Send + Sync + 'static {
     const NAME: &'static str;
+    /// The function in the kernel's text.
+    const KERNEL: &'static str;
     /// The name under which operands of different shapes are taken.
     const BROADCAST_NAME: &'static str;
     const COST: Cost;
@@ -36,6 +38,7 @@ macro_rules! formulas {
 
             impl Formula for $Type {
                 const NAME: &'static str = $name;
+                const KERNEL: &'static str = concat!("binary_", $name);
                 const BROADCAST_NAME: &'static str = concat!("broadcast_", $name);
                 const COST: Cost = Cost::$cost;
                 const REFUSAL: Option<&'static str> = $refusal;

@@ -11,11 +11,13 @@
 mod cases;
 mod cpu;
 mod formulas;
+mod gpu;
 mod operators;
 mod slopes;
 
 use super::{Family, OpInfo};
 use crate::cpu::CpuView;
+use crate::gpu::{GpuStorage, GpuView};
 use crate::op::{Gradients, Op, apply};
 use crate::scalar::{Scalar, TensorOrScalar, TensorScalar};
 use crate::{CpuStorage, DType, Error, Result, Shape, Tensor};
@@ -67,6 +69,15 @@ impl<F: Formula> Op for Binary<F> {
     }
     fn cpu(&self, inputs: &[CpuView<'_>], out: &mut CpuStorage) -> Result<()> {
         cpu::run(self.0, [inputs[0], inputs[1]], out)
+    }
+    fn gpu(&self, inputs: &[GpuView<'_>], out: &GpuStorage) -> Result<()> {
+        gpu::run(
+            F::NAME,
+            F::KERNEL,
+            F::REFUSAL.is_some(),
+            [inputs[0], inputs[1]],
+            out,
+        )
     }
     fn gradient(&self, inputs: &[&Tensor], out: &Tensor, upstream: &Tensor) -> Result<Gradients> {
         let [lhs, rhs] = F::gradient([inputs[0], inputs[1]], out, upstream)?;

@@ -8,9 +8,11 @@
 mod cases;
 mod convert;
 mod cpu;
+pub(super) mod gpu;
 
 use super::{Family, OpInfo};
 use crate::cpu::CpuView;
+use crate::gpu::{GpuStorage, GpuView};
 use crate::op::{Gradients, Op, apply};
 use crate::{CpuStorage, DType, Error, Result, Shape, Tensor};
 use smallvec::smallvec;
@@ -44,6 +46,9 @@ impl Op for Cast {
     }
     fn cpu(&self, inputs: &[CpuView<'_>], out: &mut CpuStorage) -> Result<()> {
         cpu::run(inputs[0], out)
+    }
+    fn gpu(&self, inputs: &[GpuView<'_>], out: &GpuStorage) -> Result<()> {
+        gpu::run(inputs[0], out)
     }
     fn gradient(&self, inputs: &[&Tensor], _: &Tensor, upstream: &Tensor) -> Result<Gradients> {
         Ok(smallvec![Some(upstream.to_dtype(inputs[0].dtype())?)])

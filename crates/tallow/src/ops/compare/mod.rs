@@ -7,10 +7,12 @@
 
 mod cases;
 mod cpu;
+mod gpu;
 
 use super::binary::{same_shape, stretch};
 use super::{Family, OpInfo};
 use crate::cpu::CpuView;
+use crate::gpu::{GpuStorage, GpuView};
 use crate::op::{Op, apply};
 use crate::scalar::{Place, Scalar, TensorOrScalar, TensorScalar};
 use crate::{CpuStorage, DType, Error, Result, Shape, Tensor};
@@ -87,6 +89,9 @@ impl Op for CmpOp {
     }
     fn cpu(&self, inputs: &[CpuView<'_>], out: &mut CpuStorage) -> Result<()> {
         cpu::run(*self, [inputs[0], inputs[1]], out)
+    }
+    fn gpu(&self, inputs: &[GpuView<'_>], out: &GpuStorage) -> Result<()> {
+        gpu::run(*self, [inputs[0], inputs[1]], out)
     }
 }
 

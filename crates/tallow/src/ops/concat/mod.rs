@@ -6,9 +6,11 @@
 
 mod cases;
 mod cpu;
+pub(super) mod gpu;
 
 use super::{Family, OpInfo};
 use crate::cpu::CpuView;
+use crate::gpu::{GpuStorage, GpuView};
 use crate::index_op::range_within;
 use crate::op::{Gradients, InPlaceOp, Op, apply, apply_in_place};
 use crate::shape::Dim;
@@ -78,6 +80,9 @@ impl Op for Cat {
     fn cpu(&self, inputs: &[CpuView<'_>], out: &mut CpuStorage) -> Result<()> {
         cpu::cat(inputs, self.dim, out)
     }
+    fn gpu(&self, inputs: &[GpuView<'_>], out: &GpuStorage) -> Result<()> {
+        gpu::cat(inputs, self.dim, out)
+    }
     fn gradient(&self, inputs: &[&Tensor], _: &Tensor, upstream: &Tensor) -> Result<Gradients> {
         let mut start = 0;
         let part = |input: &&Tensor| {
@@ -101,6 +106,9 @@ impl InPlaceOp for Write {
     }
     fn cpu(&self, target: &mut CpuStorage, layout: &Layout, inputs: &[CpuView<'_>]) -> Result<()> {
         cpu::write(target, layout, inputs[0])
+    }
+    fn gpu(&self, target: GpuView<'_>, inputs: &[GpuView<'_>]) -> Result<()> {
+        gpu::write(inputs[0], target)
     }
 }
 
@@ -134,6 +142,9 @@ impl Op for Assign {
             layout = layout.narrow(dim, start, len)?;
         }
         cpu::write(out, &layout, inputs[1])
+    }
+    fn gpu(&self, inputs: &[GpuView<'_>], out: &GpuStorage) -> Result<()> {
+        gpu::assign([inputs[0], inputs[1]], &self.ranges, out)
     }
     fn gradient(&self, inputs: &[&Tensor], _: &Tensor, upstream: &Tensor) -> Result<Gradients> {
         let ranges = self.ranges.clone();

@@ -16,6 +16,7 @@
 mod cases;
 mod cpu;
 mod geometry;
+mod gpu;
 mod gradients;
 mod operation;
 pub mod params;

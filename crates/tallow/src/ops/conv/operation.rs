@@ -13,9 +13,10 @@
 //! two. Shapes: x `[batch, groups · in, …]`, w `[groups · out, in, …]`, y `[batch, groups · out,
 //! …]`.
 
-use super::geometry::Geometry;
-use super::{cpu, gradients};
+use super::geometry::{Geometry, Sizes};
+use super::{cpu, gpu, gradients};
 use crate::cpu::CpuView;
+use crate::gpu::{GpuStorage, GpuView};
 use crate::op::{Gradients, Op};
 use crate::{CpuStorage, DType, Error, Result, Shape, Tensor};
 use smallvec::smallvec;
@@ -75,14 +76,16 @@ impl Op for Conv {
 
     fn cpu(&self, inputs: &[CpuView<'_>], out: &mut CpuStorage) -> Result<()> {
         let (x, kernel) = (inputs[0], inputs[1]);
-        let dims = match &self.out {
-            Some(shape) => shape.dims().to_vec(),
-            None => self.geometry.forward_dims(x.dims(), kernel.dims())?,
-        };
-        let sizes = self.geometry.sizes(x.dims(), kernel.dims(), &dims);
+        let sizes = self.sizes(x.dims(), kernel.dims())?;
         crate::with_dtype!(x.dtype(), self.name(), T in floats => {
             cpu::forward::<T>(x.typed()?, kernel.typed()?, &sizes, out.as_mut_slice()?)
         })
+    }
+
+    fn gpu(&self, inputs: &[GpuView<'_>], out: &GpuStorage) -> Result<()> {
+        let (x, kernel) = (inputs[0], inputs[1]);
+        let sizes = self.sizes(x.dims(), kernel.dims())?;
+        gpu::run(self.name(), gpu::Kind::Forward, &sizes, [x, kernel], out)
     }
 
     fn gradient(&self, inputs: &[&Tensor], _: &Tensor, upstream: &Tensor) -> Result<Gradients> {
@@ -117,11 +120,28 @@ impl Op for ConvTransposed {
         })
     }
 
+    fn gpu(&self, inputs: &[GpuView<'_>], out: &GpuStorage) -> Result<()> {
+        let (y, kernel) = (inputs[0], inputs[1]);
+        let image = self.image_dims(y.dims(), kernel.dims())?;
+        let sizes = self.geometry.sizes(&image, kernel.dims(), y.dims());
+        gpu::run(self.name(), gpu::Kind::Transposed, &sizes, [y, kernel], out)
+    }
+
     fn gradient(&self, inputs: &[&Tensor], _: &Tensor, upstream: &Tensor) -> Result<Gradients> {
         let (geometry, y, kernel) = (self.geometry, inputs[0], inputs[1]);
         let for_y = || gradients::result(geometry, upstream, kernel, y);
         let for_kernel = || gradients::kernel(geometry, upstream, y, kernel);
         both(inputs, for_y, for_kernel)
+    }
+}
+
+impl Conv {
+    fn sizes(&self, x: &[usize], kernel: &[usize]) -> Result<Sizes> {
+        let dims = match &self.out {
+            Some(shape) => shape.dims().to_vec(),
+            None => self.geometry.forward_dims(x, kernel)?,
+        };
+        Ok(self.geometry.sizes(x, kernel, &dims))
     }
 }
 
@@ -149,6 +169,12 @@ impl Op for ConvKernel {
         crate::with_dtype!(x.dtype(), self.name(), T in floats => {
             cpu::kernel::<T>(x.typed()?, y.typed()?, &sizes, out.as_mut_slice()?)
         })
+    }
+
+    fn gpu(&self, inputs: &[GpuView<'_>], out: &GpuStorage) -> Result<()> {
+        let (x, y) = (inputs[0], inputs[1]);
+        let sizes = self.geometry.sizes(x.dims(), self.kernel.dims(), y.dims());
+        gpu::run(self.name(), gpu::Kind::Kernel, &sizes, [x, y], out)
     }
 
     fn gradient(&self, inputs: &[&Tensor], _: &Tensor, upstream: &Tensor) -> Result<Gradients> {

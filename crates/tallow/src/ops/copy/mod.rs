@@ -1,11 +1,15 @@
 //! Copies: the elements of any view in a buffer of their own.
 
 mod cases;
+pub(super) mod gpu;
 
 use super::{Family, OpInfo};
+use crate::backprop::{Node, Rule};
 use crate::cpu::{self, CpuView};
+use crate::gpu::{GpuStorage, GpuView};
 use crate::op::{Gradients, Op, apply};
-use crate::{CpuStorage, DType, Device, Result, Shape, Tensor};
+use crate::storage::Storage;
+use crate::{CpuStorage, DType, Device, Layout, Result, Shape, Tensor};
 use smallvec::smallvec;
 
 /// The family's entry in [`ALL`](super::ALL).
@@ -40,8 +44,20 @@ impl Op for Copy {
             Ok(())
         })
     }
+    fn gpu(&self, inputs: &[GpuView<'_>], out: &GpuStorage) -> Result<()> {
+        gpu::copy(inputs[0], out)
+    }
     fn gradient(&self, _: &[&Tensor], _: &Tensor, upstream: &Tensor) -> Result<Gradients> {
         Ok(smallvec![Some(upstream.clone())])
+    }
+}
+
+/// The way to another device; gradients go back to the first.
+struct Moved;
+
+impl Rule for Moved {
+    fn gradient(&self, inputs: &[&Tensor], _: &Tensor, upstream: &Tensor) -> Result<Gradients> {
+        Ok(smallvec![Some(upstream.to_device(inputs[0].device())?)])
     }
 }
 
@@ -89,10 +105,45 @@ impl Tensor {
     /// # Ok::<(), tallow::Error>(())
     /// ```
     pub fn to_device(&self, device: &Device) -> Result<Tensor> {
-        match device {
-            Device::Cpu => Ok(self.clone()),
-            Device::Cuda(gpu) | Device::Metal(gpu) => match *gpu {},
+        if self.device().same_device(device) {
+            return Ok(self.clone());
         }
+        if !self.device().is_cpu() && !device.is_cpu() {
+            return self.to_device(&Device::Cpu)?.to_device(device);
+        }
+        let node = Node::new(self.dtype(), &[self], || Box::new(Moved));
+        let (storage, layout) = match device.gpu() {
+            None => self.read_back()?,
+            Some(gpu) => {
+                let packed = self.contiguous()?;
+                let (storage, layout) = packed.storage_and_layout();
+                let all = storage.as_cpu()?;
+                let whole = layout.start_offset() == 0 && all.len() == self.elem_count();
+                let storage = match whole {
+                    true => GpuStorage::from_cpu(gpu, all)?,
+                    false => {
+                        let view = CpuView::new(all, layout)?;
+                        GpuStorage::from_cpu(gpu, &copied(view)?)?
+                    }
+                };
+                (Storage::from_gpu(storage), Layout::contiguous(self.shape()))
+            }
+        };
+        Ok(Tensor::recorded(storage, layout, node))
+    }
+
+    /// The elements of a GPU's tensor in main memory: the span of the view, where its gaps are not
+    /// larger than what it shows.
+    fn read_back(&self) -> Result<(Storage, Layout)> {
+        let layout = self.layout();
+        let span = layout.span_end() - layout.start_offset();
+        if span > 2 * self.elem_count() {
+            return self.copy()?.read_back();
+        }
+        let (storage, _) = self.storage_and_layout();
+        let storage = storage.as_gpu()?.to_cpu(layout.start_offset(), span)?;
+        let layout = Layout::new(self.shape().clone(), layout.stride().to_vec(), 0);
+        Ok((Storage::Cpu(storage), layout))
     }
 
     /// A contiguous copy, even where the tensor is contiguous already.

@@ -5,9 +5,11 @@
 
 mod cases;
 mod cpu;
+mod gpu;
 
 use super::{Family, OpInfo};
 use crate::cpu::CpuView;
+use crate::gpu::{GpuStorage, GpuView};
 use crate::op::{Gradients, Op, apply};
 use crate::shape::Dim;
 use crate::{CpuStorage, DType, Result, Shape, Tensor};
@@ -37,6 +39,9 @@ impl Op for Cumsum {
     }
     fn cpu(&self, inputs: &[CpuView<'_>], out: &mut CpuStorage) -> Result<()> {
         cpu::cumsum(inputs[0], self.dim, out)
+    }
+    fn gpu(&self, inputs: &[GpuView<'_>], out: &GpuStorage) -> Result<()> {
+        gpu::cumsum(inputs[0], self.dim, out)
     }
     fn gradient(&self, _: &[&Tensor], _: &Tensor, upstream: &Tensor) -> Result<Gradients> {
         // Each element is in every sum from its own on.

@@ -1,13 +1,16 @@
 //! Tensors of one value, and writing one value into a tensor: `zeros`, `ones`, `full`, `const_set`.
 
 mod cases;
+pub(super) mod gpu;
 
 use super::{Family, OpInfo};
 use crate::cpu::map::{Cost, for_each_chunk};
 use crate::cpu::walk::Walk;
 use crate::cpu::{CpuView, recycle};
+use crate::gpu::{GpuStorage, GpuView};
 use crate::op::{InPlaceOp, apply_in_place};
 use crate::scalar::Scalar;
+use crate::storage::Storage;
 use crate::{CpuStorage, DType, Device, Error, Layout, Result, Shape, Tensor, WithDType};
 
 /// The family's entry in [`ALL`](super::ALL).
@@ -65,6 +68,9 @@ impl InPlaceOp for ConstSet {
             Scalar::F64(value) => set(target, layout, value),
             Scalar::F8E4M3(value) => set(target, layout, value),
         }
+    }
+    fn gpu(&self, target: GpuView<'_>, _: &[GpuView<'_>]) -> Result<()> {
+        gpu::set(target, self.0)
     }
 }
 
@@ -134,8 +140,19 @@ impl Tensor {
     /// ```
     pub fn full<D: WithDType, S: Into<Shape>>(value: D, shape: S, device: &Device) -> Result<Self> {
         let shape = shape.into();
-        let storage = filled(value, shape.checked_elem_count()?);
-        Self::from_cpu_storage(storage, shape, device)
+        let count = shape.checked_elem_count()?;
+        let Some(gpu) = device.gpu() else {
+            return Self::from_cpu_storage(filled(value, count), shape, device);
+        };
+        let storage = GpuStorage::new(gpu, count, D::DTYPE)?;
+        if count > 0 {
+            let layout = Layout::contiguous(&shape);
+            gpu::set(GpuView::new(&storage, &layout)?, Scalar::from(value))?;
+        }
+        Ok(Self::from_parts(
+            Storage::from_gpu(storage),
+            Layout::contiguous(shape),
+        ))
     }
 
     /// A tensor whose values mean nothing, to be written before it is read. They are initialised
@@ -149,7 +166,12 @@ impl Tensor {
     /// ```
     pub fn empty<S: Into<Shape>>(shape: S, dtype: DType, device: &Device) -> Result<Self> {
         let shape = shape.into();
-        let storage = CpuStorage::for_output(dtype, shape.checked_elem_count()?, "empty")?;
+        let count = shape.checked_elem_count()?;
+        if let Some(gpu) = device.gpu() {
+            let storage = Storage::from_gpu(GpuStorage::new(gpu, count, dtype)?);
+            return Ok(Self::from_parts(storage, Layout::contiguous(shape)));
+        }
+        let storage = CpuStorage::for_output(dtype, count, "empty")?;
         Self::from_cpu_storage(storage, shape, device)
     }
 

@@ -2,9 +2,11 @@
 
 mod cases;
 mod cpu;
+mod gpu;
 
 use super::{Family, OpInfo};
 use crate::cpu::CpuView;
+use crate::gpu::{GpuStorage, GpuView};
 use crate::op::{Gradients, Op, apply};
 use crate::shape::Dims;
 use crate::{CpuStorage, DType, Result, Shape, Tensor};
@@ -37,6 +39,9 @@ impl Op for Flip {
             cpu::flip(inputs[0].typed::<T>()?, &self.dims, out.as_mut_slice()?);
             Ok(())
         })
+    }
+    fn gpu(&self, inputs: &[GpuView<'_>], out: &GpuStorage) -> Result<()> {
+        gpu::flip(inputs[0], &self.dims, out)
     }
     fn gradient(&self, _: &[&Tensor], _: &Tensor, upstream: &Tensor) -> Result<Gradients> {
         Ok(smallvec![Some(upstream.flip(&self.dims)?)])

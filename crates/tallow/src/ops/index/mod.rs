@@ -6,9 +6,11 @@
 
 mod cases;
 pub(super) mod cpu;
+pub(super) mod gpu;
 
 use super::{Family, OpInfo};
 use crate::cpu::CpuView;
+use crate::gpu::{GpuStorage, GpuView};
 use crate::op::{Gradients, Op, apply};
 use crate::shape::Dim;
 use crate::{CpuStorage, DType, Error, Result, Shape, Tensor, bail};
@@ -61,6 +63,9 @@ impl Op for IndexSelect {
             Ok(())
         })
     }
+    fn gpu(&self, inputs: &[GpuView<'_>], out: &GpuStorage) -> Result<()> {
+        gpu::index_select(inputs[0], inputs[1], self.dim, out)
+    }
     fn gradient(&self, inputs: &[&Tensor], _: &Tensor, upstream: &Tensor) -> Result<Gradients> {
         let gradient = inputs[0]
             .zeros_like()?
@@ -99,6 +104,9 @@ impl Op for Gather {
             cpu::gather(source, &ids, inputs[1].dims(), self.dim, out.as_mut_slice()?);
             Ok(())
         })
+    }
+    fn gpu(&self, inputs: &[GpuView<'_>], out: &GpuStorage) -> Result<()> {
+        gpu::gather(inputs[0], inputs[1], self.dim, out)
     }
     fn gradient(&self, inputs: &[&Tensor], _: &Tensor, upstream: &Tensor) -> Result<Gradients> {
         let gradient = inputs[0]

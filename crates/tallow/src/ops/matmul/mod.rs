@@ -9,9 +9,11 @@
 
 mod cases;
 mod cpu;
+mod gpu;
 
 use super::{Family, OpInfo};
 use crate::cpu::CpuView;
+use crate::gpu::{GpuStorage, GpuView};
 use crate::op::{Gradients, Op, apply};
 use crate::{CpuStorage, DType, Error, Result, Shape, Tensor, bail};
 use smallvec::smallvec;
@@ -78,6 +80,10 @@ impl Op for MatMul {
         crate::with_dtype!(inputs[0].dtype(), "matmul", T in floats => {
             cpu::matmul::<T>(inputs[0].typed()?, inputs[1].typed()?, out.as_mut_slice()?)
         })
+    }
+
+    fn gpu(&self, inputs: &[GpuView<'_>], out: &GpuStorage) -> Result<()> {
+        gpu::matmul(inputs[0], inputs[1], out)
     }
 
     fn gradient(&self, inputs: &[&Tensor], _: &Tensor, upstream: &Tensor) -> Result<Gradients> {

@@ -1,9 +1,10 @@
 //! The gradients of pooling: each result's share goes back into its window.
 
 use super::cpu::Pooled;
-use super::{Kind, Windows};
+use super::{Kind, Windows, gpu};
 use crate::cpu::map::Cost;
 use crate::cpu::{CpuView, View, copy, recycle};
+use crate::gpu::{GpuStorage, GpuView};
 use crate::op::{Gradients, Op, apply};
 use crate::{CpuStorage, DType, Result, Shape, Tensor, WithDType};
 use smallvec::smallvec;
@@ -53,6 +54,11 @@ impl Op for MaxGradient {
             })
         })
     }
+
+    fn gpu(&self, inputs: &[GpuView<'_>], out: &GpuStorage) -> Result<()> {
+        let image = inputs[0].dims();
+        gpu::gradient(self.0, image, inputs[1], Some(inputs[0]), out)
+    }
 }
 
 impl Op for MeanGradient {
@@ -80,6 +86,10 @@ impl Op for MeanGradient {
                 });
             })
         })
+    }
+
+    fn gpu(&self, inputs: &[GpuView<'_>], out: &GpuStorage) -> Result<()> {
+        gpu::gradient(self.windows, self.image.dims(), inputs[0], None, out)
     }
 
     fn gradient(&self, _: &[&Tensor], _: &Tensor, upstream: &Tensor) -> Result<Gradients> {

@@ -9,12 +9,14 @@
 
 mod cases;
 mod cpu;
+mod gpu;
 mod gradient;
 
 pub(super) use cpu::Pooled;
 
 use super::{Family, OpInfo};
 use crate::cpu::CpuView;
+use crate::gpu::{GpuStorage, GpuView};
 use crate::op::{Gradients, Op, apply};
 use crate::{CpuStorage, DType, Error, Result, Shape, Tensor, bail};
 use smallvec::smallvec;
@@ -131,6 +133,10 @@ impl Op for Pool {
                 cpu::mean::<T>(x.typed()?, self.0, out.as_mut_slice()?)
             }),
         }
+    }
+
+    fn gpu(&self, inputs: &[GpuView<'_>], out: &GpuStorage) -> Result<()> {
+        gpu::pool(self.0, inputs[0], out)
     }
 
     fn gradient(&self, inputs: &[&Tensor], _: &Tensor, upstream: &Tensor) -> Result<Gradients> {

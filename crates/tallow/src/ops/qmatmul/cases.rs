@@ -72,7 +72,7 @@ fn case(format: GgmlDType, rows: usize, dims: &[usize]) -> Option<Case> {
         op: "qmatmul",
         dtypes: &[DType::F32],
         inputs: vec![Input::new(dims, Values::Range(-1.0, 1.0))],
-        run: Box::new(move |inputs| matrix.forward(&inputs[0])),
+        run: Box::new(move |inputs| matrix.to_device(inputs[0].device())?.forward(&inputs[0])),
         reference: Box::new(move |inputs| product(&inputs[0], &unpacked)),
         tolerance: tolerance(columns),
     })

@@ -57,6 +57,9 @@ const FEW_ROWS: usize = 8;
 
 /// `x · Wᵀ` for each of several matrices of the same row length.
 pub(crate) fn qmatmul_joined(weights: &[&QTensor], x: &Tensor) -> Result<Vec<Tensor>> {
+    if !x.device().is_cpu() {
+        return weights.iter().map(|weight| qmatmul(weight, x)).collect();
+    }
     let joined = Joined(weights.iter().map(|weight| weight.share()).collect());
     let joins = joined
         .repacked()

@@ -8,10 +8,12 @@
 
 mod cases;
 mod experts;
+mod gpu;
 mod joined;
 
 use super::{Family, OpInfo};
 use crate::cpu::{CpuView, copy, recycle};
+use crate::gpu::{GpuStorage, GpuView};
 use crate::op::{Gradients, Op, apply};
 use crate::quantized::QTensor;
 use crate::{CpuStorage, CustomOp1, DType, Error, Layout, Result, Shape, Tensor, bail};
@@ -51,6 +53,10 @@ impl Op for QuantizedMatMul {
     fn cpu(&self, inputs: &[CpuView<'_>], out: &mut CpuStorage) -> Result<()> {
         let out = out.as_mut_slice::<f32>()?;
         with_rows(inputs[0], |x| multiply(&self.0, x, out))
+    }
+
+    fn gpu(&self, inputs: &[GpuView<'_>], out: &GpuStorage) -> Result<()> {
+        gpu::multiply(&self.0, inputs[0], out)
     }
 
     fn gradient(&self, inputs: &[&Tensor], _: &Tensor, upstream: &Tensor) -> Result<Gradients> {
@@ -122,5 +128,9 @@ fn multiply(weight: &QTensor, x: &[f32], out: &mut [f32]) -> Result<()> {
 
 /// `x · Wᵀ`: x `[…, k]` of f32 and W `[n, k]` give `[…, n]`.
 pub(crate) fn qmatmul(weight: &QTensor, x: &Tensor) -> Result<Tensor> {
-    apply(QuantizedMatMul(weight.share()), &[x])
+    match x.device().is_cpu() {
+        true => apply(QuantizedMatMul(weight.share()), &[x]),
+        // Kernels take rows one behind the other.
+        false => apply(QuantizedMatMul(weight.share()), &[&x.contiguous()?]),
+    }
 }

@@ -47,12 +47,23 @@ fn below<T: WithDType>(bound: f64) -> T {
     }
 }
 
-fn fill_f32<T: VectorFloat>(distribution: Distribution, seed: u64, first: u64, out: &mut [T]) {
-    let limit = match distribution {
+/// The greatest uniform number of a dtype; 0 for normal ones, which have none.
+pub(super) fn limit(distribution: Distribution, dtype: DType) -> Result<f64> {
+    crate::with_dtype!(dtype, "rand", T in floats => {
+        Ok(WithDType::to_f64(limit_of::<T>(distribution)))
+    })
+}
+
+fn limit_of<T: WithDType>(distribution: Distribution) -> T {
+    match distribution {
         Distribution::Uniform { low, high } if low < high => below::<T>(high),
         Distribution::Uniform { low, .. } => <T as WithDType>::from_f64(low),
         Distribution::Normal { .. } => T::default(),
-    };
+    }
+}
+
+fn fill_f32<T: VectorFloat>(distribution: Distribution, seed: u64, first: u64, out: &mut [T]) {
+    let limit = limit_of::<T>(distribution);
     for_each_wide(out, WIDE_F32, &|number, dst| {
         let mut values = [0.0; WIDE_F32];
         tallow_simd::dispatch(Wide {
@@ -149,11 +160,7 @@ fn normals<S: Simd>(simd: S, first: &[u32; WIDE], second: &[u32; WIDE]) -> [[f32
 }
 
 fn fill_f64(distribution: Distribution, seed: u64, first: u64, out: &mut [f64]) {
-    let limit = match distribution {
-        Distribution::Uniform { low, high } if low < high => below::<f64>(high),
-        Distribution::Uniform { low, .. } => low,
-        Distribution::Normal { .. } => 0.0,
-    };
+    let limit = limit_of::<f64>(distribution);
     for_each_wide(out, WIDE_F64, &|number, dst| {
         let mut pairs = [[0.0; WIDE]; 2];
         tallow_simd::dispatch(WideF64 {

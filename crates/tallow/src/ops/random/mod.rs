@@ -16,11 +16,14 @@
 
 mod cases;
 mod cpu;
+mod gpu;
 mod philox;
 mod stream;
 
 use super::{Family, OpInfo};
-use crate::{CpuStorage, DType, Device, Error, FloatDType, Result, Shape, Tensor, bail};
+use crate::gpu::GpuStorage;
+use crate::storage::Storage;
+use crate::{CpuStorage, DType, Device, Error, FloatDType, Layout, Result, Shape, Tensor, bail};
 pub(crate) use stream::Stream;
 
 /// The family's entry in [`ALL`](super::ALL).
@@ -98,7 +101,16 @@ impl Distribution {
                 let (seed, first) = Stream::of_cpu().reserve(blocks);
                 self.draw(seed, first, shape, dtype)
             }
-            Device::Cuda(gpu) | Device::Metal(gpu) => match *gpu {},
+            Device::Cuda(gpu) | Device::Metal(gpu) | Device::OpenCl(gpu) => {
+                let count = shape.checked_elem_count()?;
+                let out = GpuStorage::new(gpu, count, dtype)?;
+                if count > 0 {
+                    let (seed, first) = Stream::of_cpu().reserve(Self::blocks(dtype, count));
+                    gpu::draw(self, seed, first, &out)?;
+                }
+                let layout = Layout::contiguous(shape);
+                Ok(Tensor::from_parts(Storage::from_gpu(out), layout))
+            }
         }
     }
 }
@@ -217,20 +229,15 @@ impl Device {
     /// # Ok::<(), tallow::Error>(())
     /// ```
     pub fn set_seed(&self, seed: u64) -> Result<()> {
-        match self {
-            Self::Cpu => Stream::of_cpu().restart(seed),
-            Self::Cuda(gpu) | Self::Metal(gpu) => match *gpu {},
-        }
+        // One stream of numbers for all devices.
+        Stream::of_cpu().restart(seed);
         Ok(())
     }
 
     /// The seed that the device's random numbers started from: the one that was set, or the one
     /// that the process chose.
     pub fn get_current_seed(&self) -> Result<u64> {
-        match self {
-            Self::Cpu => Ok(Stream::of_cpu().seed()),
-            Self::Cuda(gpu) | Self::Metal(gpu) => match *gpu {},
-        }
+        Ok(Stream::of_cpu().seed())
     }
 }
 

@@ -8,9 +8,11 @@
 mod cases;
 mod cpu;
 mod formulas;
+mod gpu;
 
 use super::{Family, OpInfo};
 use crate::cpu::CpuView;
+use crate::gpu::{GpuStorage, GpuView};
 use crate::op::{Gradients, Op, apply};
 use crate::shape::{Dim, Dims};
 use crate::{CpuStorage, DType, Error, Result, Shape, Tensor};
@@ -59,6 +61,9 @@ impl<R: Reducer + 'static> Op for Reduce<R> {
     }
     fn cpu(&self, inputs: &[CpuView<'_>], out: &mut CpuStorage) -> Result<()> {
         cpu::reduce(self.reducer, &self.dims, inputs[0], out)
+    }
+    fn gpu(&self, inputs: &[GpuView<'_>], out: &GpuStorage) -> Result<()> {
+        gpu::reduce(self.reducer, &self.dims, inputs[0], out)
     }
     fn gradient(&self, inputs: &[&Tensor], out: &Tensor, upstream: &Tensor) -> Result<Gradients> {
         let x = inputs[0];

@@ -1,7 +1,8 @@
 //! The gradient of resizing: each result's goes back to the elements that it was made of.
 
-use super::{Resize, cpu};
+use super::{Resize, cpu, gpu, size};
 use crate::cpu::CpuView;
+use crate::gpu::{GpuStorage, GpuView};
 use crate::op::{Gradients, Op, apply};
 use crate::{CpuStorage, DType, Result, Shape, Tensor};
 use smallvec::smallvec;
@@ -29,13 +30,14 @@ impl Op for ResizeGradient {
     fn cpu(&self, inputs: &[CpuView<'_>], out: &mut CpuStorage) -> Result<()> {
         let dims = self.image.dims();
         let taps = self.resize.taps(dims);
-        let size = match dims[2..] {
-            [width] => [1, width],
-            _ => [dims[2], dims[3]],
-        };
         crate::with_dtype!(inputs[0].dtype(), self.name(), T in floats => {
-            cpu::spread::<T>(inputs[0].typed()?, &taps, size, out.as_mut_slice()?)
+            cpu::spread::<T>(inputs[0].typed()?, &taps, size(dims), out.as_mut_slice()?)
         })
+    }
+
+    fn gpu(&self, inputs: &[GpuView<'_>], out: &GpuStorage) -> Result<()> {
+        let (dims, way) = (self.image.dims(), gpu::Way::Gradient);
+        gpu::run(way, &self.resize.taps(dims), size(dims), inputs[0], out)
     }
 
     fn gradient(&self, _: &[&Tensor], _: &Tensor, upstream: &Tensor) -> Result<Gradients> {

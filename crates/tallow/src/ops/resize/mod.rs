@@ -13,11 +13,13 @@
 
 mod cases;
 mod cpu;
+mod gpu;
 mod gradient;
 mod taps;
 
 use super::{Family, OpInfo};
 use crate::cpu::CpuView;
+use crate::gpu::{GpuStorage, GpuView};
 use crate::op::{Gradients, Op, apply};
 use crate::{CpuStorage, DType, Error, Result, Shape, Tensor, bail};
 use smallvec::smallvec;
@@ -90,11 +92,16 @@ impl Resize {
 
     /// The tables of both dimensions.
     fn taps(&self, image: &[usize]) -> [Vec<Taps>; 2] {
-        let from = match image[2..] {
-            [length] => [1, length],
-            _ => [image[2], image[3]],
-        };
+        let from = size(image);
         std::array::from_fn(|dim| taps::table(from[dim], self.target[dim], self.methods[dim]))
+    }
+}
+
+/// Rows and columns of an image `[batch, channels, (rows,) columns]`.
+fn size(image: &[usize]) -> [usize; 2] {
+    match image[2..] {
+        [columns] => [1, columns],
+        _ => [image[2], image[3]],
     }
 }
 
@@ -126,6 +133,15 @@ impl Op for Resize {
                 cpu::bilinear::<T>(x.typed()?, &taps, out.as_mut_slice()?)
             }),
         }
+    }
+
+    fn gpu(&self, inputs: &[GpuView<'_>], out: &GpuStorage) -> Result<()> {
+        let (x, taps) = (inputs[0], self.taps(inputs[0].dims()));
+        let way = match self.methods[1] {
+            Method::Nearest => gpu::Way::Nearest,
+            _ => gpu::Way::Bilinear,
+        };
+        gpu::run(way, &taps, size(x.dims()), x, out)
     }
 
     fn gradient(&self, inputs: &[&Tensor], _: &Tensor, upstream: &Tensor) -> Result<Gradients> {

@@ -8,9 +8,11 @@
 
 mod cases;
 mod cpu;
+mod gpu;
 
 use super::{Family, OpInfo};
 use crate::cpu::CpuView;
+use crate::gpu::{GpuStorage, GpuView};
 use crate::op::{Gradients, Op, apply};
 use crate::{CpuStorage, DType, Error, Result, Shape, Tensor, bail};
 use smallvec::smallvec;
@@ -106,6 +108,10 @@ impl Op for Rope {
             cpu::rope(inputs[0].typed::<T>()?, tables, self.0, out.as_mut_slice()?);
             Ok(())
         })
+    }
+
+    fn gpu(&self, inputs: &[GpuView<'_>], out: &GpuStorage) -> Result<()> {
+        gpu::rope(inputs, self.0, out)
     }
 
     fn gradient(&self, inputs: &[&Tensor], _: &Tensor, upstream: &Tensor) -> Result<Gradients> {

@@ -16,10 +16,12 @@
 
 mod cases;
 mod cpu;
+mod gpu;
 
 use super::index::check_ids;
 use super::{Family, OpInfo};
 use crate::cpu::CpuView;
+use crate::gpu::{GpuStorage, GpuView};
 use crate::op::{Gradients, InPlaceOp, Op, apply, apply_in_place};
 use crate::shape::Dim;
 use crate::{CpuStorage, DType, Error, Layout, Result, Shape, Tensor};
@@ -98,6 +100,11 @@ impl Op for Scatter {
         let layout = Layout::contiguous(inputs[0].dims());
         InPlaceOp::cpu(self, out, &layout, &inputs[1..])
     }
+    fn gpu(&self, inputs: &[GpuView<'_>], out: &GpuStorage) -> Result<()> {
+        super::copy::gpu::copy(inputs[0], out)?;
+        let layout = Layout::contiguous(inputs[0].dims());
+        InPlaceOp::gpu(self, GpuView::new(out, &layout)?, &inputs[1..])
+    }
     fn gradient(&self, inputs: &[&Tensor], _: &Tensor, upstream: &Tensor) -> Result<Gradients> {
         let ([target, ids, source], dim) = ([inputs[0], inputs[1], inputs[2]], self.dim);
         let of_source = upstream.gather(ids, dim)?;
@@ -140,6 +147,15 @@ impl InPlaceOp for Scatter {
             false => cpu::scatter(target, layout, places, inputs[1]),
         }
     }
+    fn gpu(&self, target: GpuView<'_>, inputs: &[GpuView<'_>]) -> Result<()> {
+        let operands = gpu::Operands {
+            target,
+            ids: inputs[0],
+            id_strides: inputs[0].layout().stride(),
+            source: inputs[1],
+        };
+        gpu::scatter(&operands, self.dim, self.add)
+    }
 }
 
 /// Slices of a dimension, added. The operands are the target, the ids (rank 1) and the source.
@@ -168,6 +184,18 @@ impl Op for IndexAdd {
         let ids = super::index::cpu::ids(inputs[1], dims[dim], Op::name(self))?;
         let inner = dims[dim + 1..].iter().product();
         cpu::index_add(out, dims[dim], inner, &ids, inputs[2])
+    }
+    fn gpu(&self, inputs: &[GpuView<'_>], out: &GpuStorage) -> Result<()> {
+        super::copy::gpu::copy(inputs[0], out)?;
+        let layout = Layout::contiguous(inputs[0].dims());
+        let (ids, source) = (inputs[1], inputs[2]);
+        let operands = gpu::Operands {
+            target: GpuView::new(out, &layout)?,
+            ids,
+            id_strides: &super::index::gpu::slice_strides(ids, layout.dims().len(), self.dim),
+            source,
+        };
+        gpu::scatter(&operands, self.dim, true)
     }
     fn gradient(&self, inputs: &[&Tensor], _: &Tensor, upstream: &Tensor) -> Result<Gradients> {
         let of_source = upstream.index_select(inputs[1], self.dim)?;

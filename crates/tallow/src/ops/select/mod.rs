@@ -5,9 +5,11 @@
 
 mod cases;
 mod cpu;
+mod gpu;
 
 use super::{Family, OpInfo};
 use crate::cpu::CpuView;
+use crate::gpu::{GpuStorage, GpuView};
 use crate::op::{Gradients, Op, apply};
 use crate::{CpuStorage, DType, Error, Result, Shape, Tensor};
 use smallvec::smallvec;
@@ -51,6 +53,9 @@ impl Op for WhereCond {
     }
     fn cpu(&self, inputs: &[CpuView<'_>], out: &mut CpuStorage) -> Result<()> {
         cpu::run([inputs[0], inputs[1], inputs[2]], out)
+    }
+    fn gpu(&self, inputs: &[GpuView<'_>], out: &GpuStorage) -> Result<()> {
+        gpu::run([inputs[0], inputs[1], inputs[2]], out)
     }
     fn gradient(&self, inputs: &[&Tensor], _: &Tensor, upstream: &Tensor) -> Result<Gradients> {
         let (condition, zeros) = (inputs[0], upstream.zeros_like()?);

@@ -5,9 +5,11 @@
 
 mod cases;
 mod cpu;
+mod gpu;
 
 use super::{Family, OpInfo};
 use crate::cpu::CpuView;
+use crate::gpu::{GpuStorage, GpuView};
 use crate::op::{Gradients, Op, apply};
 use crate::shape::Dim;
 use crate::{CpuStorage, D, DType, Error, Result, Shape, Tensor};
@@ -39,6 +41,9 @@ impl Op for Softmax {
     }
     fn cpu(&self, inputs: &[CpuView<'_>], out: &mut CpuStorage) -> Result<()> {
         cpu::softmax(inputs[0], out)
+    }
+    fn gpu(&self, inputs: &[GpuView<'_>], out: &GpuStorage) -> Result<()> {
+        gpu::softmax(inputs[0], out)
     }
     fn gradient(&self, _: &[&Tensor], y: &Tensor, upstream: &Tensor) -> Result<Gradients> {
         // y · (u − Σ u·y)

@@ -6,10 +6,12 @@
 
 mod cases;
 mod cpu;
+mod gpu;
 mod key;
 
 use super::{Family, OpInfo};
 use crate::cpu::CpuView;
+use crate::gpu::{GpuStorage, GpuView};
 use crate::op::{Gradients, Op, apply};
 use crate::{CpuStorage, D, DType, Error, Result, Shape, Tensor, bail};
 use smallvec::smallvec;
@@ -73,6 +75,9 @@ impl Op for ArgSort {
     fn cpu(&self, inputs: &[CpuView<'_>], out: &mut CpuStorage) -> Result<()> {
         cpu::arg_sort(self.ascending, inputs[0], out.as_mut_slice::<u32>()?)
     }
+    fn gpu(&self, inputs: &[GpuView<'_>], out: &GpuStorage) -> Result<()> {
+        gpu::arg_sort(self.name(), self.ascending, inputs[0], out)
+    }
 }
 
 /// The elements of each row at the places that its order has for it. The operands are the rows and
@@ -89,6 +94,10 @@ impl Op for InOrder {
     fn cpu(&self, inputs: &[CpuView<'_>], out: &mut CpuStorage) -> Result<()> {
         let order = inputs[1].typed::<u32>()?;
         cpu::in_order(inputs[0], &order.data[..order.count()], out)
+    }
+    fn gpu(&self, inputs: &[GpuView<'_>], out: &GpuStorage) -> Result<()> {
+        let last = inputs[0].dims().len() - 1;
+        super::index::gpu::gather(inputs[0], inputs[1], last, out)
     }
     fn gradient(&self, inputs: &[&Tensor], _: &Tensor, upstream: &Tensor) -> Result<Gradients> {
         let zeros = inputs[0].zeros_like()?;

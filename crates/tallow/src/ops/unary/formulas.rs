@@ -14,6 +14,8 @@ use tallow_simd::{Simd, math};
 /// A function of one number.
 pub(super) trait Formula: Copy + Send + Sync + 'static {
     const NAME: &'static str;
+    /// The function in the kernel's text.
+    const KERNEL: &'static str;
     const DTYPES: &'static [DType];
     const COST: Cost;
     fn vector<S: Simd>(simd: S, x: S::F32) -> S::F32;
@@ -49,6 +51,7 @@ macro_rules! formulas {
 
             impl Formula for $Type {
                 const NAME: &'static str = stringify!($method);
+                const KERNEL: &'static str = concat!("unary_", stringify!($method));
                 const DTYPES: &'static [DType] = dtypes!($ints);
                 const COST: Cost = Cost::$cost;
                 #[inline(always)]

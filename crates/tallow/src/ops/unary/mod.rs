@@ -10,11 +10,13 @@
 mod cases;
 mod cpu;
 mod formulas;
+mod gpu;
 mod slopes;
 
 pub use formulas::FAMILY;
 
 use crate::cpu::CpuView;
+use crate::gpu::{GpuStorage, GpuView};
 use crate::op::{Gradients, Op, apply};
 use crate::{CpuStorage, DType, Error, Result, Shape, Tensor};
 use formulas::Formula;
@@ -36,6 +38,9 @@ impl<F: Formula> Op for Unary<F> {
     }
     fn cpu(&self, inputs: &[CpuView<'_>], out: &mut CpuStorage) -> Result<()> {
         cpu::run(self.0, inputs[0], out)
+    }
+    fn gpu(&self, inputs: &[GpuView<'_>], out: &GpuStorage) -> Result<()> {
+        gpu::run(F::NAME, F::KERNEL, inputs[0], out)
     }
     fn gradient(&self, inputs: &[&Tensor], y: &Tensor, upstream: &Tensor) -> Result<Gradients> {
         Ok(smallvec![Some(F::gradient(inputs[0], y, upstream)?)])

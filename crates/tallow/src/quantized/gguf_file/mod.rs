@@ -53,7 +53,6 @@ impl TensorInfo {
         tensor_data_offset: u64,
         device: &Device,
     ) -> Result<QTensor> {
-        super::storage::require_cpu(device)?;
         let len = super::tensor::byte_len(self.ggml_dtype, &self.shape)?;
         let start = tensor_data_offset.checked_add(self.offset);
         let Some(start) = start else {
@@ -70,7 +69,7 @@ impl TensorInfo {
         reader.seek(SeekFrom::Start(start))?;
         let mut bytes = vec![0; len];
         reader.read_exact(&mut bytes)?;
-        QTensor::from_bytes(self.ggml_dtype, &self.shape, bytes)
+        Ok(QTensor::from_bytes(self.ggml_dtype, &self.shape, bytes)?.to_device(device))
     }
 }
 

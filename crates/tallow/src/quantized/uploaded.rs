@@ -1,0 +1,78 @@
+//! Blocks in a GPU's memory: codes and scales apart, plain floats as they are.
+
+use super::QTensor;
+use crate::gpu::GpuDevice;
+use crate::{DType, Result, f16};
+use tallow_gpu::Buffer;
+use tallow_quant::{GgmlDType, Split};
+
+/// A matrix `[n, k]`, or several, row by row.
+#[derive(Debug)]
+pub(crate) struct Uploaded {
+    pub(crate) buffer: Buffer,
+    pub(crate) form: Form,
+}
+
+/// What the buffer holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Form {
+    /// Floats.
+    Plain(DType),
+    /// Codes, and behind them scale and offset of each group.
+    Codes {
+        /// Bits of a code: 4 or 8.
+        bits: u32,
+        /// Weights that share a scale.
+        group: u32,
+        /// Scales are halves; else f32.
+        halves: bool,
+        /// Where the scales start, in bytes.
+        scales_at: u64,
+    },
+}
+
+/// What scales start at a multiple of, so that threads may read them as words.
+const ALIGNMENT: usize = 16;
+
+impl Uploaded {
+    pub(super) fn new(gpu: &GpuDevice, tensor: &QTensor) -> Result<Self> {
+        let columns = tensor.shape().dims().last().copied().unwrap_or(1);
+        let rows = tensor
+            .shape()
+            .elem_count()
+            .checked_div(columns)
+            .unwrap_or(0);
+        let (dtype, blocks) = (tensor.dtype(), tensor.blocks());
+        let Some(split) = Split::new(dtype, blocks, rows, columns)? else {
+            let form = Form::Plain(match dtype {
+                GgmlDType::F16 => DType::F16,
+                GgmlDType::BF16 => DType::BF16,
+                _ => DType::F32,
+            });
+            let buffer = gpu.buffer(blocks.len().max(1))?;
+            gpu.write(&buffer, 0, blocks)?;
+            return Ok(Self { buffer, form });
+        };
+        let narrow = |value: f32| f16::from_f32(value);
+        let exact = |pair: &[f32; 2]| pair.iter().all(|&value| narrow(value).to_f32() == value);
+        let halves = split.scales.iter().all(exact);
+        let scales_at = split.codes.len().next_multiple_of(ALIGNMENT);
+        let pair_bytes = if halves { 4 } else { 8 };
+        let buffer = gpu.buffer((scales_at + split.scales.len() * pair_bytes).max(1))?;
+        gpu.write(&buffer, 0, &split.codes)?;
+        if halves {
+            let narrowed: Vec<[f16; 2]> =
+                split.scales.iter().map(|pair| pair.map(narrow)).collect();
+            gpu.write(&buffer, scales_at, bytemuck::cast_slice(&narrowed))?;
+        } else {
+            gpu.write(&buffer, scales_at, bytemuck::cast_slice(&split.scales))?;
+        }
+        let form = Form::Codes {
+            bits: split.bits,
+            group: split.group as u32,
+            halves,
+            scales_at: scales_at as u64,
+        };
+        Ok(Self { buffer, form })
+    }
+}

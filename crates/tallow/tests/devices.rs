@@ -1,0 +1,100 @@
+//! Every operation on a GPU, if the machine has one: see `tallow::testing`.
+//!
+//! `TALLOW_TEST_DEVICE` names it (`opencl:0`, which is also the default, `cuda:0`, `metal:0`);
+//! `TALLOW_TEST_OP` narrows the run to the operations whose names contain it.
+
+use tallow::{Device, Error, Result, testing};
+
+/// Operations that have no kernel yet, and say so where they are asked for on a GPU.
+const WITHOUT_KERNEL: &[&str] = &["indexed_moe_forward"];
+
+#[allow(clippy::print_stdout)] // says why nothing is compared
+fn device() -> Result<Option<Device>> {
+    let name = std::env::var("TALLOW_TEST_DEVICE");
+    let opened = match name.as_deref() {
+        Ok("cuda:0") => Device::new_cuda(0),
+        Ok("metal:0") => Device::new_metal(0),
+        _ => Device::new_opencl(0),
+    };
+    match opened {
+        Ok(device) => Ok(Some(device)),
+        // A device that was asked for by name has to be there.
+        Err(Error::Gpu(error)) if name.is_err() => {
+            println!("skipped: {error}");
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+#[test]
+fn every_op_is_right_on_the_device() -> Result<()> {
+    let Some(device) = device()? else {
+        return Ok(());
+    };
+    let filter = std::env::var("TALLOW_TEST_OP").unwrap_or_default();
+    let report = testing::device_conformance(&device, &filter)?;
+    println!("{} results compared on {device:?}", report.compared);
+    assert!(report.failures.is_empty(), "{}", report.failures.join("\n"));
+    assert!(
+        report.compared > 0 || !filter.is_empty(),
+        "nothing was compared"
+    );
+    let missing = report
+        .without_kernel
+        .iter()
+        .filter(|op| !WITHOUT_KERNEL.contains(op));
+    let missing: Vec<_> = missing.collect();
+    assert!(missing.is_empty(), "without a kernel: {missing:?}");
+    if filter.is_empty() {
+        let stale = WITHOUT_KERNEL
+            .iter()
+            .filter(|op| !report.without_kernel.contains(*op));
+        let stale: Vec<_> = stale.collect();
+        assert!(
+            stale.is_empty(),
+            "listed as without a kernel, and have one: {stale:?}"
+        );
+    }
+    Ok(())
+}
+
+/// Every variant of every kernel that the cases ask for, through NVRTC for two architectures.
+#[test]
+fn every_kernel_compiles_for_cuda() -> Result<()> {
+    use tallow::testing::device_conformance;
+    let filter = std::env::var("TALLOW_TEST_OP").unwrap_or_default();
+    for architecture in ["sm_80", "sm_90a"] {
+        let Some(device) = on_paper(architecture)? else {
+            return Ok(());
+        };
+        let report = device_conformance(&device, &filter)?;
+        let uncompiled = |failure: &&String| failure.contains("does not compile");
+        let uncompiled: Vec<_> = report.failures.iter().filter(uncompiled).collect();
+        assert!(uncompiled.is_empty(), "{architecture}: {uncompiled:#?}");
+        let made = device
+            .gpu()
+            .map_or(0, |gpu| gpu.statistics().kernels.compiled);
+        println!("{made} kernels compiled for {architecture}");
+        assert!(made > 0 || !filter.is_empty(), "nothing was compiled");
+    }
+    Ok(())
+}
+
+#[allow(clippy::print_stdout)] // says why nothing is compiled
+fn on_paper(architecture: &str) -> Result<Option<Device>> {
+    use tallow::gpu::GpuDevice;
+    match tallow_gpu::drivers::cuda_on_paper(architecture) {
+        Ok(driver) => {
+            let mut settings = tallow_gpu::Settings::from_env()?;
+            settings.cache = None;
+            Ok(Some(Device::from_gpu(GpuDevice::with_driver(
+                driver, &settings,
+            ))))
+        }
+        Err(error) => {
+            println!("skipped: {error}");
+            Ok(None)
+        }
+    }
+}
