@@ -5,6 +5,7 @@
 //!                  ├─ output.rs      standard output, and the pipe that closes
 //!                  ├─ progress.rs    bars, on a terminal only
 //!                  ├─ interrupt.rs   Ctrl-C
+//!                  ├─ device.rs      where a model runs
 //!                  └─ model.rs       from a model argument to a loaded model
 //! ```
 //! Results go to standard output, everything about them to standard error. What goes wrong is one
@@ -14,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 mod commands;
+mod device;
 mod error;
 mod interrupt;
 mod model;

@@ -6,6 +6,7 @@ use tallow_llm::store::{ModelPath, Store};
 use tallow_llm::tokenizer::{EncodeOptions, Tokenizer};
 use tallow_llm::{LanguageModel, store};
 
+use crate::device::DeviceArgument;
 use crate::error::{Error, Result};
 use crate::progress::FetchProgress;
 
@@ -27,8 +28,9 @@ pub(crate) fn say_notice(store: &Store, argument: &str) {
 }
 
 /// The model, loaded.
-pub(crate) fn load(argument: &str) -> Result<LanguageModel> {
-    Ok(LanguageModel::load(&find(argument)?)?)
+pub(crate) fn load(argument: &str, device: &DeviceArgument) -> Result<LanguageModel> {
+    let path = find(argument)?;
+    Ok(LanguageModel::load_on(&path, &device.open()?)?)
 }
 
 /// Its tokenizer alone.

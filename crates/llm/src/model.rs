@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use tallow::Device;
 use tallow_formats::{gguf, safetensors};
 
 use crate::chat::ChatTemplate;
@@ -19,6 +20,7 @@ use crate::weights::{Source, Weights};
 pub struct Model {
     decoder: Decoder,
     architecture: String,
+    device: Device,
 }
 
 /// A decoder with its tokenizer and chat template, ready for use.
@@ -41,10 +43,18 @@ impl LanguageModel {
     /// A broken file, an unknown architecture or tokenizer, a missing setting or tensor: one line
     /// that names it.
     pub fn load(path: &ModelPath) -> Result<Self> {
+        Self::load_on(path, &Device::Cpu)
+    }
+
+    /// As [`load`](Self::load), to run on a device.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load), and what the device refuses.
+    pub fn load_on(path: &ModelPath, device: &Device) -> Result<Self> {
         let started = Instant::now();
         let mut loaded = match path {
-            ModelPath::Gguf(path) => Self::load_gguf(path)?,
-            ModelPath::Safetensors(folder) => Self::load_folder(folder)?,
+            ModelPath::Gguf(path) => Self::load_gguf(path, device)?,
+            ModelPath::Safetensors(folder) => Self::load_folder(folder, device)?,
         };
         if loaded.tokenizer.vocabulary_len() > loaded.model.vocabulary_len() {
             return Err(Error::Model(format!(
@@ -57,15 +67,15 @@ impl LanguageModel {
         Ok(loaded)
     }
 
-    fn load_gguf(path: &Path) -> Result<Self> {
+    fn load_gguf(path: &Path, device: &Device) -> Result<Self> {
         let file = gguf::File::open(path)?;
-        let model = || Model::from_gguf(&file);
+        let model = || Model::from_gguf(&file, device);
         let tokenizer = || Tokenizer::from_gguf(file.metadata());
         Self::assemble(model, tokenizer, ChatTemplate::from_gguf(file.metadata())?)
     }
 
-    fn load_folder(folder: &Path) -> Result<Self> {
-        let model = || Model::from_safetensors_folder(folder);
+    fn load_folder(folder: &Path, device: &Device) -> Result<Self> {
+        let model = || Model::from_safetensors_folder(folder, device);
         let tokenizer = || Tokenizer::from_json_folder(folder);
         Self::assemble(model, tokenizer, ChatTemplate::from_folder(folder)?)
     }
@@ -96,16 +106,16 @@ impl Model {
     ///
     /// # Errors
     /// An unknown architecture, a missing setting or tensor, a shape that does not fit.
-    pub fn from_gguf(file: &gguf::File) -> Result<Self> {
+    pub fn from_gguf(file: &gguf::File, device: &Device) -> Result<Self> {
         let settings = Settings::from_gguf(file.metadata())?;
-        Self::build(&settings, Source::Gguf(file.clone()))
+        Self::build(&settings, Source::Gguf(file.clone()), device)
     }
 
     /// The decoder of a folder with `config.json` and safetensors.
     ///
     /// # Errors
     /// As [`from_gguf`](Self::from_gguf).
-    pub fn from_safetensors_folder(folder: &Path) -> Result<Self> {
+    pub fn from_safetensors_folder(folder: &Path, device: &Device) -> Result<Self> {
         let settings = Settings::from_json_file(&folder.join("config.json"))?;
         let index = folder.join("model.safetensors.index.json");
         let path = if index.is_file() {
@@ -116,18 +126,25 @@ impl Model {
         Self::build(
             &settings,
             Source::Safetensors(safetensors::File::open(path)?),
+            device,
         )
     }
 
-    fn build(settings: &Settings<'_>, source: Source) -> Result<Self> {
+    fn build(settings: &Settings<'_>, source: Source, device: &Device) -> Result<Self> {
         let architecture = models::find(settings)?;
         let config = (architecture.config)(settings)?;
-        let weights = Weights::new(&source, architecture.renames, config.norm_shift);
+        let weights = Weights::new(&source, architecture.renames, config.norm_shift, device);
         let decoder = Decoder::load(&weights, config)?;
         Ok(Self {
             decoder,
             architecture: settings.architecture().to_string(),
+            device: device.clone(),
         })
+    }
+
+    /// Where the model runs.
+    pub fn device(&self) -> &Device {
+        &self.device
     }
 
     /// The architecture's name as the file writes it.
@@ -147,7 +164,7 @@ impl Model {
 
     /// An empty cache for a sequence of the model's whole context; it takes memory as it fills.
     pub fn new_cache(&self) -> KvCache {
-        KvCache::new(self.decoder.config(), self.context_len())
+        KvCache::new(self.decoder.config(), self.context_len(), &self.device)
     }
 
     /// The logits after the last of `ids`, which are added to the cache.

@@ -104,7 +104,7 @@ fn small_models_agree_with_hugging_face() {
     for (name, case) in cases {
         let folder = tempfile::tempdir().unwrap();
         write_model(folder.path(), case);
-        let model = Model::from_safetensors_folder(folder.path()).unwrap();
+        let model = Model::from_safetensors_folder(folder.path(), &tallow::Device::Cpu).unwrap();
         let mut compare = |position: usize, logits: &[f32]| {
             if let Some(row) = positions.iter().position(|&wanted| wanted == position) {
                 assert_close(name, position, logits, &case["logits"][row]);
@@ -134,7 +134,7 @@ fn a_tensor_that_is_missing_or_misshapen_is_named() {
     for case in [missing, misshapen] {
         let folder = tempfile::tempdir().unwrap();
         write_model(folder.path(), &case);
-        let error = Model::from_safetensors_folder(folder.path())
+        let error = Model::from_safetensors_folder(folder.path(), &tallow::Device::Cpu)
             .unwrap_err()
             .to_string();
         assert!(error.contains(name), "{error}");

@@ -6,6 +6,7 @@ use tallow_llm::chat::Message;
 use tallow_llm::{LanguageModel, Session, StopReason};
 
 use super::{SamplingArguments, run};
+use crate::device::DeviceArgument;
 use crate::error::{Error, Result};
 use crate::{interrupt, model, output};
 
@@ -20,11 +21,13 @@ pub(crate) struct Arguments {
     system: Option<String>,
     #[command(flatten)]
     sampling: SamplingArguments,
+    #[command(flatten)]
+    device: DeviceArgument,
 }
 
 impl Arguments {
     pub(crate) fn run(&self) -> Result<()> {
-        let model = model::load(&self.model)?;
+        let model = model::load(&self.model, &self.device)?;
         if model.template.is_none() {
             return Err(Error::Text(format!(
                 "{} has no chat format, so it cannot chat; let it continue a text with \

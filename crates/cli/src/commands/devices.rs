@@ -1,6 +1,9 @@
 //! `tallow devices`: what this machine computes with.
 
 use std::path::Path;
+use std::time::Instant;
+
+use tallow_gpu::{Api, GpuDevice, GpuError, drivers};
 
 use crate::error::Result;
 use crate::{output, process};
@@ -36,8 +39,39 @@ impl Arguments {
         }
         output::line("CPU")?;
         output::table(&rows, 2)?;
-        output::line("GPU\n  none: the GPU runtime is not built yet; everything runs on the CPU")
+        for api in [Api::Cuda, Api::Metal, Api::OpenCl] {
+            output::line(format!("{api}"))?;
+            match devices_of(api) {
+                Ok(rows) if rows.is_empty() => output::line("  no device")?,
+                Ok(rows) => output::table(&rows, 2)?,
+                Err(error) => output::line(format!("  none: {error}"))?,
+            }
+        }
+        Ok(())
     }
+}
+
+/// The devices of an interface, each opened to say what it is and how long that took.
+fn devices_of(api: Api) -> Result<Vec<Vec<String>>, GpuError> {
+    let mut rows = Vec::new();
+    for ordinal in 0..drivers::count(api)? {
+        let name = format!("  {api}:{ordinal}");
+        let start = Instant::now();
+        rows.push(match GpuDevice::open(api, ordinal) {
+            Ok(device) => {
+                let (info, time) = (device.info(), start.elapsed().as_secs_f64() * 1e3);
+                let memory = output::bytes(info.memory_bytes);
+                let f64 = if info.has_f64 { "f64" } else { "no f64" };
+                let about = format!(
+                    "{}, {memory}, {} units, {f64}, {}, opened in {time:.0} ms",
+                    info.name, info.units, info.compiler
+                );
+                vec![name, about]
+            }
+            Err(error) => vec![name, error.to_string()],
+        });
+    }
+    Ok(rows)
 }
 
 /// The processor's name, where Linux tells it.

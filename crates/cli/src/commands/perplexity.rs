@@ -8,6 +8,7 @@ use tallow_formats::AtomicFile;
 use tallow_llm::tokenizer::EncodeOptions;
 use tallow_llm::{DEFAULT_CHUNK_LEN, LanguageModel, perplexity};
 
+use crate::device::DeviceArgument;
 use crate::error::{Error, Result};
 use crate::{model, output};
 
@@ -30,13 +31,15 @@ pub(crate) struct Arguments {
     /// How many positions to write.
     #[arg(long, value_name = "N", default_value_t = 1024, requires = "dump_logits")]
     positions: usize,
+    #[command(flatten)]
+    device: DeviceArgument,
 }
 
 impl Arguments {
     pub(crate) fn run(&self) -> Result<()> {
         let text = std::fs::read_to_string(&self.file)
             .map_err(|error| Error::file("read", &self.file, &error))?;
-        let model = model::load(&self.model)?;
+        let model = model::load(&self.model, &self.device)?;
         match &self.dump_logits {
             Some(path) => self.dump(&model, &text, path),
             None => self.measure(&model, &text),

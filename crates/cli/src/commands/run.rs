@@ -7,6 +7,7 @@ use tallow_llm::tokenizer::EncodeOptions;
 use tallow_llm::{Answer, GenerateOptions, LanguageModel, Session, StopReason};
 
 use super::SamplingArguments;
+use crate::device::DeviceArgument;
 use crate::error::{Error, Result};
 use crate::{interrupt, model, output};
 
@@ -26,11 +27,13 @@ pub(crate) struct Arguments {
     raw: bool,
     #[command(flatten)]
     sampling: SamplingArguments,
+    #[command(flatten)]
+    device: DeviceArgument,
 }
 
 impl Arguments {
     pub(crate) fn run(&self) -> Result<()> {
-        let model = model::load(&self.model)?;
+        let model = model::load(&self.model, &self.device)?;
         let ids = self.prompt_ids(&model)?;
         let options = GenerateOptions {
             continues_text: self.raw,

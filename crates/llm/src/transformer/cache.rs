@@ -18,6 +18,10 @@ use crate::error::{Error, Result};
 /// read at full speed, and the unfilled rest of the last page is at most a few MB in all layers.
 pub const PAGE_LEN: usize = 64;
 
+/// Positions a page on a GPU: several pages are joined before they are read, and with this many a
+/// context of most models is one.
+const GPU_PAGE_LEN: usize = 8192;
+
 /// The keys and values of one sequence.
 #[derive(Debug)]
 pub struct KvCache {
@@ -33,11 +37,17 @@ struct LayerPages {
     dropped: usize,
     window: Option<usize>,
     shape: (usize, usize, usize, usize),
+    device: Device,
 }
 
 impl KvCache {
-    /// An empty cache for sequences of up to `capacity` positions.
-    pub(crate) fn new(config: &Config, capacity: usize) -> Self {
+    /// An empty cache for sequences of up to `capacity` positions, on a device.
+    pub(crate) fn new(config: &Config, capacity: usize, device: &Device) -> Self {
+        // A GPU's kernels want keys and values in one piece.
+        let page_len = match device.is_cpu() {
+            true => PAGE_LEN,
+            false => capacity.clamp(1, GPU_PAGE_LEN),
+        };
         let layer = |index| LayerPages {
             pages: VecDeque::new(),
             dropped: 0,
@@ -46,7 +56,8 @@ impl KvCache {
                 .as_ref()
                 .map(|w| w.len)
                 .filter(|_| !config.is_global(index)),
-            shape: (1, config.kv_head_count, PAGE_LEN, config.head_dim),
+            shape: (1, config.kv_head_count, page_len, config.head_dim),
+            device: device.clone(),
         };
         Self {
             layers: (0..config.layer_count).map(layer).collect(),
@@ -117,19 +128,23 @@ impl KvCache {
 }
 
 impl LayerPages {
+    fn page_len(&self) -> usize {
+        self.shape.2
+    }
+
     fn append(&mut self, start: usize, k: &Tensor, v: &Tensor) -> Result<Vec<(Tensor, Tensor)>> {
         let (k, v) = (k.to_dtype(DType::F16)?, v.to_dtype(DType::F16)?);
         let count = k.dim(2)?;
         let end = start + count;
-        let mut position = start;
+        let (mut position, page_len) = (start, self.page_len());
         while position < end {
-            let page = position / PAGE_LEN - self.dropped;
+            let page = position / self.page_len() - self.dropped;
             if page == self.pages.len() {
-                let page = || Tensor::zeros(self.shape, DType::F16, &Device::Cpu);
+                let page = || Tensor::zeros(self.shape, DType::F16, &self.device);
                 self.pages.push_back((page()?, page()?));
             }
-            let offset = position % PAGE_LEN;
-            let part = (PAGE_LEN - offset).min(end - position);
+            let offset = position % self.page_len();
+            let part = (self.page_len() - offset).min(end - position);
             let (k_page, v_page) = &self.pages[page];
             k_page.slice_set(
                 &k.narrow(2, position - start, part)?.contiguous()?,
@@ -144,13 +159,13 @@ impl LayerPages {
             position += part;
         }
         let mut seen = Vec::with_capacity(self.pages.len());
-        let mut rest = end - self.dropped * PAGE_LEN;
+        let mut rest = end - self.dropped * self.page_len();
         for (k, v) in &self.pages {
-            let part = rest.min(PAGE_LEN);
+            let part = rest.min(self.page_len());
             rest -= part;
-            seen.push(match part {
-                PAGE_LEN => (k.clone(), v.clone()),
-                part => (k.narrow(2, 0, part)?, v.narrow(2, 0, part)?),
+            seen.push(match part == page_len {
+                true => (k.clone(), v.clone()),
+                false => (k.narrow(2, 0, part)?, v.narrow(2, 0, part)?),
             });
         }
         Ok(seen)
@@ -164,14 +179,14 @@ impl LayerPages {
 
     /// Lets pages go that no query at `len` or later sees.
     fn drop_unseen(&mut self, len: usize) {
-        let first_page = self.first_seen(len) / PAGE_LEN;
+        let first_page = self.first_seen(len) / self.page_len();
         while self.dropped < first_page && self.pages.pop_front().is_some() {
             self.dropped += 1;
         }
     }
 
     fn can_truncate(&self, len: usize) -> bool {
-        self.first_seen(len) >= self.dropped * PAGE_LEN
+        self.first_seen(len) >= self.dropped * self.page_len()
     }
 
     fn truncate(&mut self, len: usize) {
@@ -179,7 +194,7 @@ impl LayerPages {
             self.dropped = 0;
         }
         self.pages
-            .truncate((len.div_ceil(PAGE_LEN)).saturating_sub(self.dropped));
+            .truncate((len.div_ceil(self.page_len())).saturating_sub(self.dropped));
     }
 }
 
@@ -240,7 +255,7 @@ mod tests {
 
     #[test]
     fn pages_hold_every_position_in_order() {
-        let mut cache = KvCache::new(&config(None), 1000);
+        let mut cache = KvCache::new(&config(None), 1000, &Device::Cpu);
         let mut end = 0;
         for count in [1, 62, 1, 1, 128, 63, 1, 200] {
             end += count;
@@ -254,7 +269,7 @@ mod tests {
 
     #[test]
     fn a_window_lets_pages_go_that_nobody_sees() {
-        let mut cache = KvCache::new(&config(Some(70)), 1000);
+        let mut cache = KvCache::new(&config(Some(70)), 1000, &Device::Cpu);
         add(&mut cache, 300);
         // The next query, at 300, sees 231 on: pages before 192 are gone in the first layer.
         let seen = add(&mut cache, 1);
@@ -269,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_full_cache_refuses_more() {
-        let mut cache = KvCache::new(&config(None), 10);
+        let mut cache = KvCache::new(&config(None), 10, &Device::Cpu);
         add(&mut cache, 8);
         assert!(cache.check_room(2).is_ok());
         let error = cache.check_room(3).unwrap_err().to_string();

@@ -79,8 +79,11 @@ impl Decoder {
         Ok(Self {
             layers: layers.collect::<Result<_>>()?,
             norm: Norm::load(weights, "output_norm", config.hidden_len, config.norm_eps)?,
-            rope: Rope::new(&config.rope),
-            window_rope: config.window.as_ref().map(|window| Rope::new(&window.rope)),
+            rope: Rope::new(&config.rope, weights.device()),
+            window_rope: config
+                .window
+                .as_ref()
+                .map(|window| Rope::new(&window.rope, weights.device())),
             embedding,
             output,
             config,

@@ -241,6 +241,7 @@ pub(crate) struct Rope {
     pairs: RopePairs,
     dims: usize,
     magnitude: f64,
+    device: Device,
 }
 
 /// Cosines and sines of the positions at hand, `[len, dims / 2]` each.
@@ -251,12 +252,13 @@ pub(crate) struct RopeTable {
 }
 
 impl Rope {
-    pub(crate) fn new(config: &RopeConfig) -> Self {
+    pub(crate) fn new(config: &RopeConfig, device: &Device) -> Self {
         Self {
             frequencies: config.frequencies(),
             pairs: config.pairs,
             dims: config.dims,
             magnitude: config.magnitude,
+            device: device.clone(),
         }
     }
 
@@ -272,7 +274,7 @@ impl Rope {
                 sin.push((s * self.magnitude) as f32);
             }
         }
-        let device = &Device::Cpu;
+        let device = &self.device;
         Ok(RopeTable {
             cos: Tensor::from_vec(cos, (len, half), device)?,
             sin: Tensor::from_vec(sin, (len, half), device)?,
@@ -358,7 +360,10 @@ mod tests {
 
     #[test]
     fn turning_keeps_the_length_and_the_rest_of_a_head() {
-        let rope = Rope::new(&RopeConfig::new(10_000.0, 4, RopePairs::Halves));
+        let rope = Rope::new(
+            &RopeConfig::new(10_000.0, 4, RopePairs::Halves),
+            &Device::Cpu,
+        );
         let x = Tensor::new(&[3f32, 1., 4., 2., 9., 9.], &Device::Cpu).unwrap();
         let x = x.reshape((1, 1, 1, 6)).unwrap();
         let turned = rope.apply(&x, &rope.table(1, 1).unwrap()).unwrap();

@@ -23,16 +23,28 @@ pub(crate) struct Weights<'a> {
     source: &'a Source,
     renames: Renames,
     norm_shift: f32,
+    device: &'a Device,
 }
 
 impl<'a> Weights<'a> {
-    /// The weights of `source`. `norm_shift` is added to norm weights.
-    pub(crate) fn new(source: &'a Source, renames: Renames, norm_shift: f32) -> Self {
+    /// The weights of `source`, for a device. `norm_shift` is added to norm weights.
+    pub(crate) fn new(
+        source: &'a Source,
+        renames: Renames,
+        norm_shift: f32,
+        device: &'a Device,
+    ) -> Self {
         Self {
             source,
             renames,
             norm_shift,
+            device,
         }
+    }
+
+    /// Where the weights go.
+    pub(crate) fn device(&self) -> &Device {
+        self.device
     }
 
     /// The tensor's name in the file.
@@ -113,7 +125,7 @@ impl<'a> Weights<'a> {
                 "tensor {name:?} is {dims:?}; its settings want [{rows}, {columns}]"
             )));
         }
-        Ok(Arc::new(tensor))
+        Ok(Arc::new(tensor.to_device(self.device)))
     }
 
     fn vector(&self, name: &str, len: usize) -> Result<Tensor> {
@@ -124,7 +136,7 @@ impl<'a> Weights<'a> {
                 "tensor {name:?} is {dims:?}; its settings want [{len}]"
             )));
         }
-        Ok(tensor.dequantize(&Device::Cpu)?)
+        Ok(tensor.dequantize(self.device)?)
     }
 }
 
@@ -177,7 +189,7 @@ impl Embedding {
 
     /// `[len, columns]`: the rows of the ids, which are in the vocabulary.
     pub(crate) fn forward(&self, ids: &[u32]) -> Result<Tensor> {
-        Ok(self.table.dequantize_rows(ids, &Device::Cpu)?)
+        Ok(self.table.dequantize_rows(ids, &self.table.device())?)
     }
 
     /// The same matrix as the output's.

@@ -7,6 +7,7 @@ use tallow_llm::tokenizer::EncodeOptions;
 use tallow_llm::{GenerateOptions, KvCache, LanguageModel, Model, Session};
 
 use super::timing::{self, Samples};
+use crate::device::DeviceArgument;
 use crate::error::{Error, Result};
 use crate::{interrupt, model, output, process};
 
@@ -32,13 +33,15 @@ pub(super) struct Arguments {
     /// Lines of name, tab, microseconds, for programs.
     #[arg(long)]
     tsv: bool,
+    #[command(flatten)]
+    device: DeviceArgument,
 }
 
 impl Arguments {
     pub(super) fn run(&self) -> Result<()> {
         let path = model::find(&self.model)?;
         let start = Instant::now();
-        let model = LanguageModel::load(&path)?;
+        let model = LanguageModel::load_on(&path, &self.device.open()?)?;
         let load = start.elapsed().as_secs_f64() * 1e6;
         if self.wants("load", true) {
             self.show("load", &Samples::new(vec![load]), None)?;

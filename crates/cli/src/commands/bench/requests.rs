@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use tallow_llm::chat::Message;
 use tallow_llm::{GenerateOptions, LanguageModel, Session};
 
+use crate::device::DeviceArgument;
 use crate::error::Result;
 use crate::{interrupt, model, output};
 
@@ -26,13 +27,15 @@ pub(super) struct Arguments {
     /// What each request asks.
     #[arg(long, default_value = "What is Rust?")]
     prompt: String,
+    #[command(flatten)]
+    device: DeviceArgument,
 }
 
 impl Arguments {
     pub(super) fn run(&self) -> Result<()> {
         let path = model::find(&self.model)?;
         let start = Instant::now();
-        let model = LanguageModel::load(&path)?;
+        let model = LanguageModel::load_on(&path, &self.device.open()?)?;
         show("load", start.elapsed(), "")?;
         let ids = model::conversation_ids(&model, &[Message::new("user", &self.prompt)])?;
         if self.warm_up {
