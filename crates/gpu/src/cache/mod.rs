@@ -12,7 +12,7 @@ use crate::settings::Settings;
 use crate::source::Variant;
 use crate::{Result, device_lib};
 use disk::Disk;
-use std::collections::HashMap;
+use hashbrown::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
@@ -20,7 +20,7 @@ use std::time::Instant;
 type Slot = Arc<OnceLock<Result<Arc<Kernel>>>>;
 
 pub(crate) struct KernelCache {
-    slots: Mutex<HashMap<Variant, Slot, ahash::RandomState>>,
+    slots: Mutex<HashMap<Variant, Slot>>,
     disk: Option<Disk>,
     fast_math: bool,
     nonce: Option<String>,

@@ -11,8 +11,8 @@ use super::{API, failed};
 use crate::command::{Command, Kernel, Launch, Step};
 use crate::{GpuError, Result};
 use cudarc::driver::{CudaContext, result, sys};
+use hashbrown::HashMap;
 use smallvec::SmallVec;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Launches that a run has at least: the graph's own cost is that of four launches.
@@ -25,7 +25,7 @@ type Key = Vec<(u64, [u32; 3])>;
 
 #[derive(Default)]
 pub(super) struct Chains {
-    runs: HashMap<Key, Run, ahash::RandomState>,
+    runs: HashMap<Key, Run>,
     /// How many runs came by.
     clock: u64,
     key: Key,
