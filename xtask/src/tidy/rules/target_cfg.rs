@@ -89,6 +89,10 @@ const MAY: &[(&str, &str)] = &[
         "Metal is a part of macOS",
     ),
     (
+        "crates/gpu/src/drivers/mod.rs",
+        "WebAssembly opens no libraries",
+    ),
+    (
         "crates/threads/src/",
         "affinity, quotas and the kinds of cores are the system's",
     ),
