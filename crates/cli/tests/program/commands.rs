@@ -237,7 +237,7 @@ fn devices_tells_where_the_thread_count_comes_from() {
     assert!(with("TALLOW_ISA", "scalar").contains("scalar (from TALLOW_ISA"));
     let text = succeed(&run(&["devices", "--threads", "7"]));
     assert!(
-        text.contains("7 (from --threads)") && text.contains("GPU"),
+        text.contains("7 (from --threads)") && text.contains("cuda"),
         "{text}"
     );
 }
