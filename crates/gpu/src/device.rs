@@ -144,10 +144,15 @@ impl GpuDevice {
         let Some(class) = pool::class(bytes) else {
             return Err(self.out_of_memory(bytes));
         };
-        if kind == MemoryKind::Host {
-            self.stream().retire(&*self.0.driver)?;
-        }
-        let done = self.stream().done();
+        // Device memory may be taken whatever is done.
+        let done = match kind {
+            MemoryKind::Device => 0,
+            MemoryKind::Host => {
+                let mut stream = self.stream();
+                stream.retire(&*self.0.driver)?;
+                stream.done()
+            }
+        };
         if let Some(memory) = self.pool().take(kind, class, done) {
             return Ok(memory);
         }

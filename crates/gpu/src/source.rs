@@ -25,6 +25,8 @@ pub struct KernelSource {
     params: Option<fn() -> (String, usize)>,
     group: u32,
     signature: OnceLock<Result<Signature>>,
+    /// What `params` gave: every launch asks for the size.
+    declared: OnceLock<(String, usize)>,
 }
 
 /// What a kernel takes.
@@ -55,14 +57,14 @@ impl KernelSource {
         params: Option<fn() -> (String, usize)>,
         group: u32,
     ) -> Self {
-        let signature = OnceLock::new();
         Self {
             name,
             text,
             headers,
             params,
             group,
-            signature,
+            signature: OnceLock::new(),
+            declared: OnceLock::new(),
         }
     }
 
@@ -95,7 +97,11 @@ impl KernelSource {
 
     /// The size of its parameter struct, if Rust knows it.
     pub fn params_bytes(&self) -> Option<usize> {
-        self.params.map(|params| params().1)
+        self.declared().map(|(_, bytes)| *bytes)
+    }
+
+    fn declared(&self) -> Option<&(String, usize)> {
+        self.params.map(|params| self.declared.get_or_init(params))
     }
 
     /// What it takes.
@@ -122,7 +128,9 @@ impl KernelSource {
 
     /// Parameter struct, headers and kernel.
     pub fn body(&self) -> String {
-        let mut text = self.params.map_or(String::new(), |params| params().0);
+        let mut text = self
+            .declared()
+            .map_or(String::new(), |(text, _)| text.clone());
         self.headers.iter().for_each(|header| text += header);
         text + self.text
     }
