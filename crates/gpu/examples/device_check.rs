@@ -3,37 +3,18 @@
 //! Random programs over pooled buffers from several threads, against the same on the host; then the
 //! time of chains of small and of large additions, each recorded as a user would.
 
+#[path = "../tests/program/mod.rs"]
+mod program;
+#[path = "../tests/random/mod.rs"]
+mod random;
+
+use program::{MIX, MixParams, random_program};
 use std::time::Instant;
-use tallow_gpu::{Api, Buffer, GpuDevice, GpuError, KernelSource, Result, Variant, params_text};
-
-tallow_gpu::params! {
-    /// What the kernels take.
-    struct Params {
-        /// Rounds, of `mix_rounds`.
-        rounds: u32,
-        /// Elements.
-        count: u32,
-    }
-}
-
-static MIX: KernelSource = KernelSource::new(
-    "mix_rounds",
-    "KERNEL(mix_rounds, WG)(IN(u32, a), INOUT(u32, b), PARAMS(Params)) {
-    AFTER_INPUTS();
-    const uint i = GRP_X * WG + TID;
-    if (i >= p.count) return;
-    uint v = a[i];
-    for (uint j = 0u; j < p.rounds; j++) v = v * 1664525u + 1013904223u;
-    b[i] = b[i] * 3u + v;
-}",
-    &[],
-    Some(params_text::<Params>),
-    64,
-);
+use tallow_gpu::{Api, GpuDevice, GpuError, KernelSource, Result, Variant, params_text};
 
 static ADD: KernelSource = KernelSource::new(
     "add_floats",
-    "KERNEL(add_floats, WG)(IN(f32, a), IN(f32, b), OUT(f32, y), PARAMS(Params)) {
+    "KERNEL(add_floats, WG)(IN(f32, a), IN(f32, b), OUT(f32, y), PARAMS(MixParams)) {
     AFTER_INPUTS();
     UNROLL
     for (uint k = 0u; k < 4u; k++) {
@@ -42,82 +23,16 @@ static ADD: KernelSource = KernelSource::new(
     }
 }",
     &[],
-    Some(params_text::<Params>),
+    Some(params_text::<MixParams>),
     256,
 );
-
-const COUNT: usize = 256;
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
-        ((self.0 >> 33) as usize) % bound
-    }
-}
-
-fn read(device: &GpuDevice, buffer: &Buffer) -> Result<Vec<u32>> {
-    let mut words = vec![0u32; buffer.bytes() / 4];
-    device.read(buffer, 0, bytemuck::cast_slice_mut(&mut words))?;
-    Ok(words)
-}
-
-/// One random program; how many of its buffers end up wrong.
-fn program(device: &GpuDevice, seed: u64) -> Result<usize> {
-    let mut random = Random(seed);
-    let mut held = Vec::new();
-    for at in 0..6u32 {
-        let words: Vec<u32> = (0..COUNT as u32).map(|i| at * 1000 + i).collect();
-        let buffer = device.buffer(COUNT * 4)?;
-        device.write(&buffer, 0, bytemuck::cast_slice(&words))?;
-        held.push((buffer, words));
-    }
-    for _ in 0..120 {
-        let (a, b) = (random.below(6), random.below(6));
-        if a == b {
-            held.remove(a);
-            let other = random.below(5);
-            let buffer = device.buffer(COUNT * 4)?;
-            device.copy((&held[other].0, 0..COUNT * 4), (&buffer, 0))?;
-            let words = held[other].1.clone();
-            held.insert(a, (buffer, words));
-            continue;
-        }
-        let rounds = [1, 50, 300][random.below(3)];
-        let params = Params {
-            rounds,
-            count: COUNT as u32,
-        };
-        let operands = [(&held[a].0, 0..COUNT * 4), (&held[b].0, 0..COUNT * 4)];
-        device.launch(
-            &Variant::new(&MIX),
-            &operands,
-            &params,
-            [COUNT as u32 / 64, 1, 1],
-        )?;
-        for i in 0..COUNT {
-            let mut v = held[a].1[i];
-            (0..rounds).for_each(|_| v = v.wrapping_mul(1664525).wrapping_add(1013904223));
-            held[b].1[i] = held[b].1[i].wrapping_mul(3).wrapping_add(v);
-        }
-    }
-    let mut wrong = 0;
-    for (buffer, words) in &held {
-        wrong += usize::from(read(device, buffer)? != *words);
-    }
-    Ok(wrong)
-}
 
 /// Milliseconds to record, and until all is done, of `adds` dependent additions; the median of five
 /// by the whole.
 fn chain(device: &GpuDevice, adds: usize, count: usize) -> Result<(f64, f64)> {
     let one = device.buffer(count * 4)?;
     device.write(&one, 0, bytemuck::cast_slice(&vec![1f32; count]))?;
-    let params = Params {
+    let params = MixParams {
         rounds: 0,
         count: count as u32,
     };
@@ -168,12 +83,12 @@ fn main() -> Result<()> {
         start.elapsed().as_secs_f64() * 1e3
     );
     let wrong: usize = (0..30)
-        .map(|seed| program(&device, seed))
+        .map(|seed| random_program(&device, seed))
         .sum::<Result<usize>>()?;
     println!("30 programs: {wrong} wrong buffers");
     let work = |thread: u64| -> Result<usize> {
         (0..40)
-            .map(|round| program(&device, 1000 * thread + round))
+            .map(|round| random_program(&device, 1000 * thread + round))
             .sum()
     };
     let wrong: usize = std::thread::scope(|scope| {
@@ -191,7 +106,11 @@ fn main() -> Result<()> {
         "32 TiB: {}",
         error.map_or_else(|error| error.to_string(), |()| "taken?".into())
     );
-    assert_eq!(program(&device, 7)?, 0, "the device works after that");
+    assert_eq!(
+        random_program(&device, 7)?,
+        0,
+        "the device works after that"
+    );
     for (adds, count) in [(5000, 1024), (500, 1 << 20)] {
         let (recorded, whole) = chain(&device, adds, count)?;
         println!("{adds} adds of {count}: recorded in {recorded:.2} ms, done after {whole:.2} ms");

@@ -1,5 +1,8 @@
 //! The runtime over the simulated driver: random programs, and what goes wrong on devices.
 
+mod random;
+
+use random::Random;
 use std::ops::Range;
 use std::sync::Arc;
 use tallow_gpu::drivers::sim::{Body, Call, Faults, Sim, SimSettings};
@@ -59,16 +62,7 @@ fn sim(seed: u64, lag: usize, faults: Faults) -> (Arc<Sim>, GpuDevice) {
     (sim, GpuDevice::with_driver(driver, &settings))
 }
 
-struct Random(u64);
-
 impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
-        ((self.0 >> 33) as usize) % bound
-    }
     fn range(&mut self) -> Range<usize> {
         let start = self.below(SIZE - 1);
         start..start + 1 + self.below(SIZE - start - 1).min(200)
