@@ -1,31 +1,14 @@
 //! Every operation on a GPU, if the machine has one: see `tallow::testing`.
 //!
-//! `TALLOW_TEST_DEVICE` names it (`opencl:0`, which is also the default, `cuda:0`, `metal:0`);
 //! `TALLOW_TEST_OP` narrows the run to the operations whose names contain it.
 
-use tallow::{Device, Error, Result, testing};
+mod device;
+
+use device::device;
+use tallow::{Device, Result, testing};
 
 /// Operations that have no kernel yet, and say so where they are asked for on a GPU.
 const WITHOUT_KERNEL: &[&str] = &["indexed_moe_forward"];
-
-#[allow(clippy::print_stdout)] // says why nothing is compared
-fn device() -> Result<Option<Device>> {
-    let name = std::env::var("TALLOW_TEST_DEVICE");
-    let opened = match name.as_deref() {
-        Ok("cuda:0") => Device::new_cuda(0),
-        Ok("metal:0") => Device::new_metal(0),
-        _ => Device::new_opencl(0),
-    };
-    match opened {
-        Ok(device) => Ok(Some(device)),
-        // A device that was asked for by name has to be there.
-        Err(Error::Gpu(error)) if name.is_err() => {
-            println!("skipped: {error}");
-            Ok(None)
-        }
-        Err(error) => Err(error),
-    }
-}
 
 #[test]
 fn every_op_is_right_on_the_device() -> Result<()> {

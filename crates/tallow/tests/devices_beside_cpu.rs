@@ -2,22 +2,10 @@
 //! operations do not reach, and random numbers. `TALLOW_TEST_DEVICE` is as in `devices.rs`, which
 //! says so where there is no device.
 
-use tallow::{DType, Device, Error, Result, Tensor};
+mod device;
 
-fn device() -> Result<Option<Device>> {
-    let name = std::env::var("TALLOW_TEST_DEVICE");
-    let opened = match name.as_deref() {
-        Ok("cuda:0") => Device::new_cuda(0),
-        Ok("metal:0") => Device::new_metal(0),
-        _ => Device::new_opencl(0),
-    };
-    match opened {
-        Ok(device) => Ok(Some(device)),
-        // A device that was asked for by name has to be there.
-        Err(Error::Gpu(_)) if name.is_err() => Ok(None),
-        Err(error) => Err(error),
-    }
-}
+use device::device;
+use tallow::{DType, Device, Result, Tensor};
 
 /// What takes several launches, or another path, only from some size on: the processor's result is
 /// the reference.
