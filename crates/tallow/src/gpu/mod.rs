@@ -6,7 +6,8 @@
 mod views;
 
 pub(crate) use views::{
-    Rows, View1, View2, View3, Views, define_views, dtype_word, groups, integer, launch, span,
+    Rows, View1, View2, View3, Views, define_big, define_views, dtype_word, element_groups, groups,
+    integer, launch, span,
 };
 
 use crate::{CpuStorage, DType, Error, F8E4M3, Layout, Result, bf16, f16};

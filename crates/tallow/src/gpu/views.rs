@@ -143,7 +143,7 @@ impl<const N: usize> Views<N> {
 
     /// Groups of threads that cover the elements.
     pub(crate) fn groups(&self, variant: &Variant) -> [u32; 3] {
-        groups(self.count.div_ceil(PER_THREAD), variant)
+        element_groups(self.count, variant)
     }
 }
 
@@ -198,10 +198,20 @@ pub(crate) fn define_views<const N: usize>(variant: Variant, views: &Views<N>) -
         true => variant.define("CONTIGUOUS", 1),
         false => variant,
     };
-    match views.count >= 1 << 31 {
+    define_big(variant, views.count)
+}
+
+/// Adds `BIG` where so many elements are counted.
+pub(crate) fn define_big(variant: Variant, count: u64) -> Variant {
+    match count >= 1 << 31 {
         true => variant.define("BIG", 1),
         false => variant,
     }
+}
+
+/// Groups for so many elements of an elementwise kernel.
+pub(crate) fn element_groups(count: u64, variant: &Variant) -> [u32; 3] {
+    groups(count.div_ceil(PER_THREAD), variant)
 }
 
 /// Groups for so many threads, one dimension.

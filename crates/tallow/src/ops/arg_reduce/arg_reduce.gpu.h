@@ -1,16 +1,6 @@
 /* y[r] = where the first element of row r is that beats all others; LANES threads share a row, as
-   in reduce.gpu.h. Defines: XT, INTEGER, RELATION (> or <), LANES, COLUMNS. */
+   in lanes.gpu.h. Defines: XT, INTEGER, RELATION (> or <), LANES, COLUMNS. */
 #define T CT(XT)
-#define RESULTS_ (WG / LANES)
-#if COLUMNS
-#define RESULT_ (TID % RESULTS_)
-#define LANE_ (TID / RESULTS_)
-#define PART_(lane) ((lane) * RESULTS_ + RESULT_)
-#else
-#define RESULT_ (TID / LANES)
-#define LANE_ (TID % LANES)
-#define PART_(lane) (RESULT_ * LANES + (lane))
-#endif
 #define NOWHERE 0xffffffffu
 /* A NaN beats numbers, and nothing beats it. */
 #if INTEGER

@@ -8,7 +8,7 @@ use tallow_gpu::{KernelSource, Variant, params_text};
 static ARG_REDUCE: KernelSource = KernelSource::new(
     "arg_reduce",
     include_str!("arg_reduce.gpu.h"),
-    &[],
+    &[include_str!("../reduce/lanes.gpu.h")],
     Some(params_text::<Rows>),
     256,
 );

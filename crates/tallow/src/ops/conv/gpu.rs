@@ -2,7 +2,7 @@
 //! element of a kernel's gradient. No two add to one place.
 
 use super::geometry::{Sizes, Spatial};
-use crate::gpu::{GpuStorage, GpuView, dtype_word, groups, launch};
+use crate::gpu::{GpuStorage, GpuView, define_big, dtype_word, groups, launch};
 use crate::{Result, bail};
 use tallow_gpu::strided::{self, Dims};
 use tallow_gpu::{KernelSource, Variant, params_text};
@@ -177,10 +177,7 @@ pub(super) fn run(
     let variant = Variant::new(source)
         .define("XT", dtype_word(out.dtype()))
         .define("KIND", kind as u32);
-    let variant = match params.count >= 1 << 31 {
-        true => variant.define("BIG", 1),
-        false => variant,
-    };
+    let variant = define_big(variant, params.count);
     let grid = match (kind, u32::try_from(params.count)) {
         (Kind::Kernel, Ok(count)) => [count, 1, 1],
         (Kind::Kernel, Err(_)) => bail!("{op}: {} weights; more than a launch takes", params.count),

@@ -1,6 +1,8 @@
 //! The launch: bytes as they are, so that one kernel a size serves all dtypes.
 
-use crate::gpu::{GpuStorage, GpuView, View1, Views, define_views, launch};
+use crate::gpu::{
+    GpuStorage, GpuView, View1, Views, define_big, define_views, element_groups, launch,
+};
 use crate::{DType, Result};
 use tallow_gpu::{KernelSource, Variant, params_text};
 
@@ -35,10 +37,7 @@ pub(in crate::ops) fn copy(x: GpuView<'_>, out: &GpuStorage) -> Result<()> {
 /// Elements of `x` in the order of strides that the caller made, which may go backwards.
 pub(in crate::ops) fn copy_along(x: GpuView<'_>, walk: &View1, out: &GpuStorage) -> Result<()> {
     let variant = Variant::new(&COPY).define("XT", word(x.dtype()));
-    let variant = match walk.count >= 1 << 31 {
-        true => variant.define("BIG", 1),
-        false => variant,
-    };
-    let groups = crate::gpu::groups(walk.count.div_ceil(4), &variant);
+    let variant = define_big(variant, walk.count);
+    let groups = element_groups(walk.count, &variant);
     launch(&variant, [x], out, walk, groups)
 }

@@ -1,7 +1,7 @@
 //! The launches: a group for each line along the dimension, or a thread where lines stand side by
 //! side; long lines are cut into segments, whose sums come first.
 
-use crate::gpu::{GpuStorage, GpuView, dtype_word, integer, launch};
+use crate::gpu::{GpuStorage, GpuView, define_big, dtype_word, integer, launch};
 use crate::{DType, Layout, Result, bail};
 use tallow_gpu::strided::{self, Dims};
 use tallow_gpu::{KernelSource, Variant, params_text};
@@ -95,10 +95,7 @@ pub(super) fn cumsum(x: GpuView<'_>, dim: usize, out: &GpuStorage) -> Result<()>
             .define("COLUMNS", u32::from(columns))
             .define("SUMS", u32::from(sums))
             .define("CUT", u32::from(params.segments > 1));
-        match lines >= 1 << 31 {
-            true => variant.define("BIG", 1),
-            false => variant,
-        }
+        define_big(variant, lines)
     };
     let grid = [grid, params.segments as u32, 1];
     if params.segments == 1 {

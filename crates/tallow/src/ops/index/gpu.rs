@@ -2,7 +2,7 @@
 //! elements: a stride of 0. Indexes are checked on the device, so that one outside shows at the
 //! next read-back.
 
-use crate::gpu::{GpuStorage, GpuView, dtype_word, launch};
+use crate::gpu::{GpuStorage, GpuView, define_big, dtype_word, element_groups, launch};
 use crate::ops::copy::gpu::word;
 use crate::{DType, Result};
 use tallow_gpu::strided::{self, Dims};
@@ -109,10 +109,7 @@ fn read(
     };
     let variant = Variant::new(&INDEX).define("XT", word(source.dtype()));
     let variant = define_ids(variant, ids.dtype());
-    let variant = match params.count >= 1 << 31 {
-        true => variant.define("BIG", 1),
-        false => variant,
-    };
-    let groups = crate::gpu::groups(params.count.div_ceil(4), &variant);
+    let variant = define_big(variant, params.count);
+    let groups = element_groups(params.count, &variant);
     launch(&variant, [source, ids], out, &params, groups)
 }

@@ -47,7 +47,7 @@ const TILE: usize = 64;
 static MATMUL: KernelSource = KernelSource::new(
     "matmul_tile",
     include_str!("matmul.gpu.h"),
-    &[],
+    &[include_str!("tile.gpu.h")],
     Some(params_text::<MatMulParams>),
     256,
 );

@@ -1,9 +1,7 @@
 /* out[b] = lhs[b] rhs[b] in tiles of 64 x 64, 256 threads of 4 x 4 results, 16 of the inner size at a
    time through shared memory. Sums are in f32, for f64 in f64. Defines: XT, WIDE (1 for f64). */
 #define T CT(XT)
-#define TILE 64u
 #define STEP 16u
-#define PITCH 68u
 KERNEL(matmul_tile, WG)(IN(XT, lhs), IN(XT, rhs), OUT(XT, out), PARAMS(MatMulParams)) {
     SHARED T left[STEP * PITCH];
     SHARED T right[STEP * PITCH];
@@ -16,12 +14,7 @@ KERNEL(matmul_tile, WG)(IN(XT, lhs), IN(XT, rhs), OUT(XT, out), PARAMS(MatMulPar
     a0 += p.lhs_offset;
     b0 += p.rhs_offset;
     const uint tx = t & 15u, ty = t >> 4;
-    T sum[4][4];
-    UNROLL
-    for (uint i = 0u; i < 4u; i++) {
-        UNROLL
-        for (uint j = 0u; j < 4u; j++) sum[i][j] = (T)0;
-    }
+    TILE_START(sum)
     for (uint k0 = 0u; k0 < p.k; k0 += STEP) {
         UNROLL
         for (uint s = 0u; s < 4u; s++) {
@@ -43,19 +36,7 @@ KERNEL(matmul_tile, WG)(IN(XT, lhs), IN(XT, rhs), OUT(XT, out), PARAMS(MatMulPar
                 ? LOAD(XT, rhs, b0 + (ulong)k * p.rhs_row + (ulong)n * p.rhs_col) : (T)0;
         }
         BARRIER();
-        UNROLL
-        for (uint kk = 0u; kk < STEP; kk++) {
-            T a[4], b[4];
-            UNROLL
-            for (uint i = 0u; i < 4u; i++) a[i] = left[kk * PITCH + ty * 4u + i];
-            UNROLL
-            for (uint j = 0u; j < 4u; j++) b[j] = right[kk * PITCH + tx * 4u + j];
-            UNROLL
-            for (uint i = 0u; i < 4u; i++) {
-                UNROLL
-                for (uint j = 0u; j < 4u; j++) sum[i][j] = FMA(a[i], b[j], sum[i][j]);
-            }
-        }
+        TILE_STEP(sum, left, right, tx, ty)
         BARRIER();
     }
     const ulong c0 = (ulong)batch * p.m * p.n;

@@ -2,7 +2,7 @@
 //! back, so that no two threads add to one place.
 
 use super::{Kind, Windows};
-use crate::gpu::{GpuStorage, GpuView, dtype_word, groups, integer, launch};
+use crate::gpu::{GpuStorage, GpuView, define_big, dtype_word, groups, integer, launch};
 use crate::{Result, Shape, bail};
 use tallow_gpu::strided::{self, Dims};
 use tallow_gpu::{KernelSource, Variant, params_text};
@@ -108,10 +108,7 @@ pub(super) fn pool(windows: Windows, x: GpuView<'_>, out: &GpuStorage) -> Result
         .define("XT", dtype_word(x.dtype()))
         .define("INTEGER", integer(x.dtype()))
         .define("MEAN", u32::from(windows.kind == Kind::Mean));
-    let variant = match params.count >= 1 << 31 {
-        true => variant.define("BIG", 1),
-        false => variant,
-    };
+    let variant = define_big(variant, params.count);
     launch(&variant, [x], out, &params, groups(params.count, &variant))
 }
 

@@ -34,7 +34,7 @@ static FEW: KernelSource = KernelSource::new(
 static MANY: KernelSource = KernelSource::new(
     "qmatmul_many",
     TEXT,
-    &[],
+    &[include_str!("../matmul/tile.gpu.h")],
     Some(params_text::<QMatMulParams>),
     256,
 );

@@ -2,6 +2,7 @@
    floats. x is not rounded: sums are of f32. Defines: FEW (1: a subgroup a weight row, ROWS rows of x
    at most; 0: tiles of 64 x 64), BITS (4, 8; 0 for floats), GROUP and SCALE (f16 or f32) of codes, WT
    of floats. */
+#define T float
 #define UNIT 8u
 #if BITS == 0
 #define WEIGHT(row, i) LOAD(WT, (GLOBAL const ST(WT) *)w, (ulong)(row) * p.k + (i))
@@ -67,9 +68,7 @@ KERNEL(qmatmul_few, WG)(IN(u8, w), IN(f32, x), OUT(f32, out), PARAMS(QMatMulPara
     }
 }
 #else
-#define TILE 64u
 #define STEP 32u
-#define PITCH 68u
 /* Tiles of 64 rows of x by 64 weight rows; weights become floats on their way into shared memory. */
 KERNEL(qmatmul_many, WG)(IN(u8, w), IN(f32, x), OUT(f32, out), PARAMS(QMatMulParams)) {
     SHARED float left[STEP * PITCH];
@@ -77,12 +76,7 @@ KERNEL(qmatmul_many, WG)(IN(u8, w), IN(f32, x), OUT(f32, out), PARAMS(QMatMulPar
     AFTER_INPUTS();
     const uint t = TID, n0 = (GRP_X % p.tiles_n) * TILE, m0 = (GRP_X / p.tiles_n) * TILE;
     const uint tx = t & 15u, ty = t >> 4;
-    float sum[4][4];
-    UNROLL
-    for (uint i = 0u; i < 4u; i++) {
-        UNROLL
-        for (uint j = 0u; j < 4u; j++) sum[i][j] = 0.0f;
-    }
+    TILE_START(sum)
     for (uint k0 = 0u; k0 < p.k; k0 += STEP) {
         UNROLL
         for (uint s = 0u; s < 8u; s++) {
@@ -117,19 +111,7 @@ KERNEL(qmatmul_many, WG)(IN(u8, w), IN(f32, x), OUT(f32, out), PARAMS(QMatMulPar
         }
 #endif
         BARRIER();
-        UNROLL
-        for (uint kk = 0u; kk < STEP; kk++) {
-            float a[4], b[4];
-            UNROLL
-            for (uint i = 0u; i < 4u; i++) a[i] = left[kk * PITCH + ty * 4u + i];
-            UNROLL
-            for (uint j = 0u; j < 4u; j++) b[j] = right[kk * PITCH + tx * 4u + j];
-            UNROLL
-            for (uint i = 0u; i < 4u; i++) {
-                UNROLL
-                for (uint j = 0u; j < 4u; j++) sum[i][j] = FMA(a[i], b[j], sum[i][j]);
-            }
-        }
+        TILE_STEP(sum, left, right, tx, ty)
         BARRIER();
     }
     UNROLL

@@ -6,7 +6,7 @@
 //! shape and the strides alone.
 
 use super::Reducer;
-use crate::gpu::{GpuStorage, GpuView, dtype_word, integer, launch};
+use crate::gpu::{GpuStorage, GpuView, define_big, dtype_word, integer, launch};
 use crate::ops::fill;
 use crate::scalar::Scalar;
 use crate::{DType, Error, Layout, Result};
@@ -44,7 +44,7 @@ const GROUP: u64 = 256;
 static REDUCE: KernelSource = KernelSource::new(
     "reduce",
     include_str!("reduce.gpu.h"),
-    &[],
+    &[include_str!("lanes.gpu.h")],
     Some(params_text::<ReduceParams>),
     GROUP as u32,
 );
@@ -198,10 +198,7 @@ fn stage(
                 },
             )
             .define("LINE", u32::from(split.reduced.0.rank <= 1));
-        let variant = match split.results.max(split.length) >= 1 << 31 {
-            true => variant.define("BIG", 1),
-            false => variant,
-        };
+        let variant = define_big(variant, split.results.max(split.length));
         let groups = [groups, plan.segments as u32, 1];
         launch(&variant, [x], out, &params, groups)
     };

@@ -1,18 +1,7 @@
-/* y = the fold of the elements that each result stands for, or of a segment of them. LANES threads
-   share a result; COLUMNS says that neighbouring threads take neighbouring results and not
-   neighbouring elements of one. Defines: XT, YT, INTEGER, FOLD (reduce_ and the name), LANES,
+/* y = the fold of the elements that each result stands for, or of a segment of them. Threads
+   share results as in lanes.gpu.h. Defines: XT, YT, INTEGER, FOLD (reduce_ and the name), LANES,
    COLUMNS, LINE (1 if the reduced dimensions are one), DEEP (loads that are under way together). */
 #define T CT(XT)
-#define RESULTS_ (WG / LANES)
-#if COLUMNS
-#define RESULT_ (TID % RESULTS_)
-#define LANE_ (TID / RESULTS_)
-#define PART_(lane) ((lane) * RESULTS_ + RESULT_)
-#else
-#define RESULT_ (TID / LANES)
-#define LANE_ (TID % LANES)
-#define PART_(lane) (RESULT_ * LANES + (lane))
-#endif
 #if INTEGER
 #define LEAST_u8 0
 #define LEAST_u32 0

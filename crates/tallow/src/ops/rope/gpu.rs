@@ -2,7 +2,7 @@
 
 use super::Pairs;
 use crate::Result;
-use crate::gpu::{GpuStorage, GpuView, dtype_word, groups, launch};
+use crate::gpu::{GpuStorage, GpuView, define_big, dtype_word, groups, launch};
 use tallow_gpu::strided::{self, Dims};
 use tallow_gpu::{KernelSource, Variant, params_text};
 
@@ -81,10 +81,7 @@ pub(super) fn rope(inputs: &[GpuView<'_>], pairs: Pairs, out: &GpuStorage) -> Re
         out_strides,
     };
     let variant = Variant::new(&ROPE).define("XT", dtype_word(x.dtype()));
-    let variant = match params.count >= 1 << 31 {
-        true => variant.define("BIG", 1),
-        false => variant,
-    };
+    let variant = define_big(variant, params.count);
     launch(
         &variant,
         [x, cos, sin],

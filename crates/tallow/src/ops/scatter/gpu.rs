@@ -6,7 +6,7 @@
 //! Narrow floats add up in f32 and are rounded once: in a register where a thread owns an element,
 //! else in a copy of the target.
 
-use crate::gpu::{GpuStorage, GpuView, dtype_word, integer, span};
+use crate::gpu::{GpuStorage, GpuView, define_big, dtype_word, integer, span};
 use crate::ops::copy::gpu::word;
 use crate::ops::index::gpu::{IDS, define_ids};
 use crate::ops::{cast, concat};
@@ -141,10 +141,7 @@ fn record(operands: &Operands<'_>, dim: usize, add: bool, by_column: bool) -> Re
         .define("INTEGER", integer(target.dtype()))
         .define("OWNS_COLUMN", u32::from(by_column));
     let variant = define_ids(variant, operands.ids.dtype());
-    let variant = match params.columns >= 1 << 31 {
-        true => variant.define("BIG", 1),
-        false => variant,
-    };
+    let variant = define_big(variant, params.columns);
     let threads = params.columns * if by_column { 1 } else { params.size };
     let groups = crate::gpu::groups(threads, &variant);
     let operands = [span(target), span(operands.ids), span(source)];
