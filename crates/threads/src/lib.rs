@@ -18,7 +18,8 @@
 //! - Nothing here decides how work is split, so results cannot depend on who runs a task.
 //!
 //! Read on in `region.rs` (the calls), `slot.rs` and `pool.rs` (how workers join and sleep),
-//! `count.rs` (how many threads).
+//! `count.rs` (how many threads). `pages.rs` stands here because memory that threads share is the
+//! system's as well as they are.
 
 mod chunks;
 mod count;
@@ -26,6 +27,7 @@ mod disjoint;
 mod machine;
 #[cfg(target_os = "macos")]
 mod macos;
+mod pages;
 mod pool;
 mod region;
 mod slot;
@@ -33,4 +35,5 @@ mod slot;
 pub use chunks::{chunk_len, parallel_chunks_mut};
 pub use count::{MAX_THREADS, ThreadCountError, configured_threads};
 pub use disjoint::DisjointMut;
+pub use pages::prefer_huge_pages;
 pub use region::{num_threads, parallel_for, with_num_threads};

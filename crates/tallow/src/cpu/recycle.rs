@@ -67,7 +67,9 @@ pub fn take<T: Recycle>(count: usize) -> Vec<T> {
         found.resize(count, T::blank());
         return found;
     }
-    T::blanks(count)
+    let mut fresh = T::blanks(count);
+    tallow_threads::prefer_huge_pages(&mut fresh);
+    fresh
 }
 
 /// The smallest waiting vector that fits and wastes at most an eighth.
