@@ -1,7 +1,7 @@
 //! Loops over two operands of a run, each a slice or one repeated value.
 
 use super::map::Operand;
-use super::vector::VectorFloat;
+use super::vector::{VectorFloat, for_each_vector};
 use tallow_simd::Simd;
 
 /// `dst[i] = f(lhs[i], rhs[i])`, element by element; the compiler makes vectors of it.
@@ -38,20 +38,22 @@ pub fn zip_vector<S: Simd, A: VectorFloat, B: VectorFloat, O: VectorFloat>(
     dst: &mut [O],
     f: impl Fn(S::F32, S::F32) -> S::F32,
 ) {
-    let lanes = S::F32_LANES;
     match (lhs, rhs) {
         (Operand::Slice(lhs), Operand::Slice(rhs)) => {
-            let whole = dst.len() / lanes * lanes;
-            let (dst_whole, dst_rest) = dst.split_at_mut(whole);
-            let pairs = lhs.chunks_exact(lanes).zip(rhs.chunks_exact(lanes));
-            for ((a, b), d) in pairs.zip(dst_whole.chunks_exact_mut(lanes)) {
-                O::store(simd, f(A::load(simd, a), B::load(simd, b)), d);
-            }
-            if !dst_rest.is_empty() {
-                let a = A::load_partial(simd, &lhs[whole..]);
-                let b = B::load_partial(simd, &rhs[whole..]);
-                O::store_partial(simd, f(a, b), dst_rest);
-            }
+            for_each_vector::<S, O>(
+                dst,
+                #[inline(always)]
+                |span, d| {
+                    let (a, b) = (&lhs[span.clone()], &rhs[span]);
+                    match d.len() == S::F32_LANES {
+                        true => O::store(simd, f(A::load(simd, a), B::load(simd, b)), d),
+                        false => {
+                            let (a, b) = (A::load_partial(simd, a), B::load_partial(simd, b));
+                            O::store_partial(simd, f(a, b), d);
+                        }
+                    }
+                },
+            );
         }
         (Operand::Slice(lhs), Operand::Constant(b)) => {
             let b = simd.splat_f32(b.widen());

@@ -4,6 +4,7 @@
 //! rounded once, when the result is stored.
 
 use crate::{F8E4M3, WithDType, bf16, f16, float8};
+use std::ops::Range;
 use tallow_simd::Simd;
 
 /// A float that is loaded to, and stored from, vectors of f32.
@@ -130,17 +131,42 @@ pub fn map_vector<S: Simd, A: VectorFloat, O: VectorFloat>(
     dst: &mut [O],
     f: impl Fn(S::F32) -> S::F32,
 ) {
-    let lanes = S::F32_LANES;
-    let whole = dst.len() / lanes * lanes;
-    let (dst_whole, dst_rest) = dst.split_at_mut(whole);
-    for (src, dst) in src
-        .chunks_exact(lanes)
-        .zip(dst_whole.chunks_exact_mut(lanes))
-    {
-        O::store(simd, f(A::load(simd, src)), dst);
+    for_each_vector::<S, O>(
+        dst,
+        #[inline(always)]
+        |span, dst| {
+            let src = &src[span];
+            match dst.len() == S::F32_LANES {
+                true => O::store(simd, f(A::load(simd, src)), dst),
+                false => O::store_partial(simd, f(A::load_partial(simd, src)), dst),
+            }
+        },
+    );
+}
+
+/// Calls `f` for vectors that together cover `dst`: which elements one is, and where they go. Only
+/// one of fewer elements than a vector has is not whole.
+///
+/// The second starts at a boundary of the vector's size, so that no store but the first and the
+/// last crosses a cache line; large buffers lie alike to these boundaries, so that loads do not
+/// either. The first and the last may overlap their neighbours: `f` gives an element the same value
+/// each time. It stands at one place here, so that a long one is compiled once.
+#[inline(always)]
+pub fn for_each_vector<S: Simd, O>(dst: &mut [O], mut f: impl FnMut(Range<usize>, &mut [O])) {
+    let (lanes, len) = (S::F32_LANES, dst.len());
+    if len == 0 {
+        return;
     }
-    if !dst_rest.is_empty() {
-        O::store_partial(simd, f(A::load_partial(simd, &src[whole..])), dst_rest);
+    let last = len.saturating_sub(lanes);
+    let aligned = dst.as_ptr().align_offset(lanes * size_of::<O>()) % lanes;
+    let (mut start, mut next) = (0, if aligned == 0 { lanes } else { aligned });
+    loop {
+        let span = start..len.min(start + lanes);
+        f(span.clone(), &mut dst[span]);
+        if start == last {
+            return;
+        }
+        (start, next) = (next.min(last), next + lanes);
     }
 }
 
@@ -154,4 +180,55 @@ pub fn widen_run<S: Simd, T: VectorFloat>(simd: S, src: &[T], dst: &mut [f32]) {
         #[inline(always)]
         |x| x,
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tallow_simd::{Kernel, dispatch_at, supported_levels};
+
+    struct Double<'a, T>(&'a [T], &'a mut [T]);
+
+    impl<T: VectorFloat> Kernel for Double<'_, T> {
+        type Output = ();
+        #[inline(always)]
+        fn run<S: Simd>(self, simd: S) {
+            map_vector(
+                simd,
+                self.0,
+                self.1,
+                #[inline(always)]
+                |x| simd.add_f32(x, x),
+            );
+        }
+    }
+
+    fn every_length_at_every_offset<T: VectorFloat>() {
+        for level in supported_levels() {
+            for offset in 0..LANES_MAX {
+                for len in 0..=4 * LANES_MAX + 1 {
+                    let value = |at: usize| T::narrow((at % 7) as f32);
+                    let src: Vec<T> = (0..len).map(value).collect();
+                    let mut dst = vec![T::narrow(-1.0); LANES_MAX + len + 1];
+                    let part = &mut dst[offset..offset + len];
+                    dispatch_at(level, Double(&src, part)).expect("level is supported");
+                    for (at, &found) in dst.iter().enumerate() {
+                        let wanted = match (offset..offset + len).contains(&at) {
+                            true => 2.0 * src[at - offset].widen(),
+                            false => -1.0,
+                        };
+                        assert_eq!(found.widen(), wanted, "{level} {offset} {len} [{at}]");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_element_and_no_other_is_written_at_any_length_and_alignment() {
+        every_length_at_every_offset::<f32>();
+        every_length_at_every_offset::<f16>();
+        every_length_at_every_offset::<bf16>();
+        every_length_at_every_offset::<F8E4M3>();
+    }
 }
