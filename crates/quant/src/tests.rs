@@ -281,6 +281,31 @@ fn float_weights_meet_the_reference() {
 }
 
 #[test]
+fn interleaved_a_row_has_the_same_bits_beside_any_others() {
+    use GgmlDType::{Q4_0, Q5_0, Q6K};
+    run(|| {
+        // 70 rows are two blocks of panels; 288 weights are an octet and a part of one.
+        let (m, shapes): (usize, &[(GgmlDType, usize, usize)]) = match cfg!(miri) {
+            true => (5, &[(Q5_0, 3, 32)]),
+            false => (70, &[(Q5_0, 33, 288), (Q6K, 40, 512), (Q4_0, 33, 288)]),
+        };
+        for target in Target::supported() {
+            for &(dtype, n, k) in shapes {
+                let case = Case::new(dtype, m, n, k);
+                let repacked = Repacked::with_target(target, dtype, &case.weight, n, k).unwrap();
+                let mut together = vec![f32::NAN; m * n];
+                repacked.matmul(&case.lhs, m, &mut together).unwrap();
+                let mut alone = vec![f32::NAN; n];
+                for (lhs, together) in case.lhs.chunks_exact(k).zip(together.chunks_exact(n)) {
+                    repacked.matmul(lhs, 1, &mut alone).unwrap();
+                    assert_eq!(alone, together, "{dtype} {target:?}");
+                }
+            }
+        }
+    });
+}
+
+#[test]
 fn bits_do_not_depend_on_the_threads() {
     if cfg!(miri) {
         return; // its pool's threads would outlive the test

@@ -6,10 +6,12 @@
 //!
 //! Codes are unpacked in registers, once for up to four activation rows: a quarter of the work at
 //! one row, a twentieth at four, and cheaper than unpacked tiles that no longer fit a near cache.
-//! Read next: `packed`, which has the layout and the kernels.
+//! Where codes lie in two planes, 256 weights of each row are unpacked for many activation rows.
+//! Read next: `packed`, which has the layout and the kernels, then `panels`.
 
 pub(crate) mod joined;
 pub(crate) mod packed;
+mod panels;
 
 use std::cell::Cell;
 

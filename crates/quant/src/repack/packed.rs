@@ -18,17 +18,18 @@
 
 use std::marker::PhantomData;
 
-use crate::activations::{PANEL_ROWS, Panels, Rows};
+use super::panels::DotPanels;
+use crate::activations::{Panels, Rows};
 use crate::codes::{CHUNK, Codes, RawScales, Scales};
 use crate::dot::{
     MAX_LANES, RowKernel, RowLanes, Target, TileKernel, TileLanes, run_row, run_tile,
 };
 
 /// Quads in a chunk.
-const QUADS: usize = CHUNK / 4;
+pub(super) const QUADS: usize = CHUNK / 4;
 
 /// Chunks of a super-block.
-const SUPER_CHUNKS: usize = 8;
+pub(super) const SUPER_CHUNKS: usize = 8;
 
 /// What can be done with interleaved weights of one format.
 pub(crate) trait PackedRows: Sync {
@@ -61,7 +62,7 @@ impl<B: Codes> Packed<B> {
     };
 
     /// Groups in a chunk.
-    const GROUPS: usize = CHUNK / B::GROUP;
+    pub(super) const GROUPS: usize = CHUNK / B::GROUP;
 
     /// Bits of the low and of the high plane.
     const PLANES: [usize; 2] = match B::BITS {
@@ -73,15 +74,18 @@ impl<B: Codes> Packed<B> {
         _ => [8, 0],
     };
 
+    /// Whether a code lies in two places, which makes it dear to unpack.
+    pub(super) const HAS_TWO_PLANES: bool = Self::PLANES[1] > 0;
+
     /// Bytes a row has before the first chunk of a super-block.
-    const OCTET_HEAD: usize = match Self::SCALES {
+    pub(super) const OCTET_HEAD: usize = match Self::SCALES {
         Scales::Half { .. } | Scales::HalfPair => 0,
         Scales::Affine | Scales::AffineNibbles => 4,
         Scales::Signed { .. } => 2,
     };
 
     /// Bytes a row has before the codes of a chunk.
-    const CHUNK_HEAD: usize = match Self::SCALES {
+    pub(super) const CHUNK_HEAD: usize = match Self::SCALES {
         Scales::Half { .. } => 2,
         Scales::HalfPair => 4,
         Scales::Affine => 2 * Self::GROUPS,
@@ -89,7 +93,7 @@ impl<B: Codes> Packed<B> {
     };
 
     /// Bytes a row has in a chunk.
-    const CHUNK_BYTES: usize = Self::CHUNK_HEAD + 4 * B::BITS as usize;
+    pub(super) const CHUNK_BYTES: usize = Self::CHUNK_HEAD + 4 * B::BITS as usize;
 
     /// Where a chunk starts, in bytes a row.
     #[inline(always)]
@@ -203,9 +207,9 @@ fn place_codes<B: Codes>(place: &mut Place<'_>, codes: &[u8; CHUNK], chunk: usiz
 /// Scales and offsets of one group of all rows. Where a format is symmetric, `offset` is not used
 /// and the codes' zero is known at compile time.
 #[derive(Clone, Copy)]
-struct GroupScales<F> {
-    scale: F,
-    offset: F,
+pub(super) struct GroupScales<F> {
+    pub(super) scale: F,
+    pub(super) offset: F,
 }
 
 impl<B: Codes> Packed<B> {
@@ -221,7 +225,7 @@ impl<B: Codes> Packed<B> {
 
     /// The halves of the super-block that starts at `head`.
     #[inline(always)]
-    fn octet_scales<L: TileLanes>(lanes: L, head: &[u8]) -> GroupScales<L::Floats> {
+    pub(super) fn octet_scales<L: TileLanes>(lanes: L, head: &[u8]) -> GroupScales<L::Floats> {
         let nothing = lanes.splat(0.0);
         match Self::SCALES {
             Scales::Half { .. } | Scales::HalfPair => GroupScales {
@@ -241,7 +245,7 @@ impl<B: Codes> Packed<B> {
 
     /// Scales of a group of the chunk that starts at `head`.
     #[inline(always)]
-    fn group_scales<L: TileLanes>(
+    pub(super) fn group_scales<L: TileLanes>(
         lanes: L,
         octet: GroupScales<L::Floats>,
         head: &[u8],
@@ -280,7 +284,7 @@ impl<B: Codes> Packed<B> {
 
     /// Codes of quad `quad` from the codes of a chunk.
     #[inline(always)]
-    fn quad<L: TileLanes>(lanes: L, codes: &[u8], quad: usize) -> L::Bytes {
+    pub(super) fn quad<L: TileLanes>(lanes: L, codes: &[u8], quad: usize) -> L::Bytes {
         let vector_bytes = 4 * L::LANES;
         let plane = |first: usize, bits: usize| {
             let vector = lanes.load(&codes[(first + quad % bits) * vector_bytes..]);
@@ -299,7 +303,7 @@ impl<B: Codes> Packed<B> {
 
     /// Products of a tile with `ROWS` activation rows, interleaved by quads.
     #[inline(always)]
-    fn dots<L: TileLanes, const ROWS: usize>(
+    pub(super) fn dots<L: TileLanes, const ROWS: usize>(
         lanes: L,
         tile: &[u8],
         activations: Interleaved<'_, ROWS>,
@@ -318,24 +322,15 @@ impl<B: Codes> Packed<B> {
             let codes = &bytes[Self::CHUNK_HEAD * L::LANES..];
             for group in 0..Self::GROUPS {
                 let group_scales = Self::group_scales(lanes, octet, bytes, group);
-                let products = Self::group_dots::<L, ROWS>(lanes, codes, quads, group);
-                let group_sums = &activations.sums[chunk * Self::GROUPS + group];
-                for r in 0..ROWS {
-                    let product = lanes.to_floats(products[r]);
-                    let scale = lanes.splat(scales[r]);
-                    sums[r] = if let Some(zero) = Self::zero::<L>() {
-                        let shift = lanes.splat(-f32::from(zero) * group_sums[r]);
-                        lanes.fma(
-                            lanes.fma(product, scale, shift),
-                            group_scales.scale,
-                            sums[r],
-                        )
-                    } else {
-                        let scale = lanes.mul(group_scales.scale, scale);
-                        let sum = lanes.fma(product, scale, sums[r]);
-                        lanes.fma(group_scales.offset, lanes.splat(group_sums[r]), sum)
-                    };
-                }
+                let products = Self::group_dots::<L, ROWS>(
+                    lanes,
+                    #[inline(always)]
+                    |quad| Self::quad(lanes, codes, quad),
+                    quads,
+                    group,
+                );
+                let rows = (scales, &activations.sums[chunk * Self::GROUPS + group]);
+                Self::add_group(lanes, products, group_scales, rows, &mut sums);
             }
         }
         sums
@@ -343,15 +338,15 @@ impl<B: Codes> Packed<B> {
 
     /// Integer products of one group.
     #[inline(always)]
-    fn group_dots<L: TileLanes, const ROWS: usize>(
+    pub(super) fn group_dots<L: TileLanes, const ROWS: usize>(
         lanes: L,
-        codes: &[u8],
+        codes_of: impl Fn(usize) -> L::Bytes,
         quads: &[[[i8; 4]; ROWS]; QUADS],
         group: usize,
     ) -> [L::Ints; ROWS] {
         let mut products = [lanes.zero(); ROWS];
         for quad in group * (B::GROUP / 4)..(group + 1) * (B::GROUP / 4) {
-            let codes = Self::quad(lanes, codes, quad);
+            let codes = codes_of(quad);
             for r in 0..ROWS {
                 products[r] = if B::BITS == 8 {
                     lanes.dot_wide(products[r], codes, quads[quad][r])
@@ -362,11 +357,36 @@ impl<B: Codes> Packed<B> {
         }
         products
     }
+
+    /// Adds a group's products to the sums; `rows` has the scale of each activation row, and the
+    /// sum of its values in the group.
+    #[inline(always)]
+    pub(super) fn add_group<L: TileLanes, const ROWS: usize>(
+        lanes: L,
+        products: [L::Ints; ROWS],
+        group: GroupScales<L::Floats>,
+        rows: (&[f32; ROWS], &[f32; ROWS]),
+        sums: &mut [L::Floats; ROWS],
+    ) {
+        let (scales, group_sums) = rows;
+        for r in 0..ROWS {
+            let product = lanes.to_floats(products[r]);
+            let scale = lanes.splat(scales[r]);
+            sums[r] = if let Some(zero) = Self::zero::<L>() {
+                let shift = lanes.splat(-f32::from(zero) * group_sums[r]);
+                lanes.fma(lanes.fma(product, scale, shift), group.scale, sums[r])
+            } else {
+                let scale = lanes.mul(group.scale, scale);
+                let sum = lanes.fma(product, scale, sums[r]);
+                lanes.fma(group.offset, lanes.splat(group_sums[r]), sum)
+            };
+        }
+    }
 }
 
 /// Writes as many lanes as `out` has room for.
 #[inline(always)]
-fn store_columns<L: TileLanes>(lanes: L, values: L::Floats, out: &mut [f32]) {
+pub(super) fn store_columns<L: TileLanes>(lanes: L, values: L::Floats, out: &mut [f32]) {
     if out.len() >= L::LANES {
         lanes.store_floats(values, out);
     } else {
@@ -378,10 +398,10 @@ fn store_columns<L: TileLanes>(lanes: L, values: L::Floats, out: &mut [f32]) {
 
 /// Activation rows interleaved by quads: `codes[k / 4][row][4]`, `scales[k / 32][row]`.
 #[derive(Clone, Copy)]
-struct Interleaved<'a, const ROWS: usize> {
-    codes: &'a [[[i8; 4]; ROWS]],
-    scales: &'a [[f32; ROWS]],
-    sums: &'a [[f32; ROWS]],
+pub(super) struct Interleaved<'a, const ROWS: usize> {
+    pub(super) codes: &'a [[[i8; 4]; ROWS]],
+    pub(super) scales: &'a [[f32; ROWS]],
+    pub(super) sums: &'a [[f32; ROWS]],
 }
 
 struct DotRow<'a, B> {
@@ -411,34 +431,6 @@ impl<B: Codes> TileKernel for DotRow<'_, B> {
         };
         let [sums] = Packed::<B>::dots(lanes, self.tile, activations);
         store_columns(lanes, sums, self.out);
-    }
-}
-
-struct DotPanels<'a, 'b, B> {
-    tile: &'a [u8],
-    activations: &'a Panels,
-    column: usize,
-    out: &'a mut [&'b mut [f32]],
-    blocks: PhantomData<B>,
-}
-
-impl<B: Codes> TileKernel for DotPanels<'_, '_, B> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<L: TileLanes>(self, lanes: L) {
-        for panel in 0..self.activations.len() {
-            let rows = self.activations.panel(panel);
-            let activations = Interleaved {
-                codes: rows.codes,
-                scales: rows.scales,
-                sums: rows.sums,
-            };
-            let sums = Packed::<B>::dots::<L, PANEL_ROWS>(lanes, self.tile, activations);
-            for (out, sum) in self.out[PANEL_ROWS * panel..].iter_mut().zip(sums) {
-                store_columns(lanes, sum, &mut out[self.column..]);
-            }
-        }
     }
 }
 
