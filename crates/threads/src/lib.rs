@@ -18,8 +18,8 @@
 //! - Nothing here decides how work is split, so results cannot depend on who runs a task.
 //!
 //! Read on in `region.rs` (the calls), `slot.rs` and `pool.rs` (how workers join and sleep),
-//! `count.rs` (how many threads). `pages.rs` stands here because memory that threads share is the
-//! system's as well as they are.
+//! `spread.rs` (on which processor), `count.rs` (how many threads). `pages.rs` stands here because
+//! memory that threads share is the system's as well as they are.
 
 mod chunks;
 mod count;
@@ -31,6 +31,7 @@ mod pages;
 mod pool;
 mod region;
 mod slot;
+mod spread;
 
 pub use chunks::{chunk_len, parallel_chunks_mut};
 pub use count::{MAX_THREADS, ThreadCountError, configured_threads};

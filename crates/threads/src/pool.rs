@@ -18,6 +18,7 @@ use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
 use crate::slot::{MAX_HELPERS, Region, Slot};
+use crate::spread;
 
 /// Regions that have helpers at the same time; further ones run on their callers alone. One word
 /// of `open` bits.
@@ -54,6 +55,8 @@ struct Shared {
 struct Sleeper {
     thread: OnceLock<Thread>,
     asleep: AtomicBool,
+    /// The processor of who woke it; see `spread`.
+    waker: AtomicUsize,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -109,7 +112,9 @@ impl Pool {
         region.work();
         shared.open.fetch_and(!bit, Ordering::Relaxed);
         let mut spin = Spin::new(shared);
-        slot.close(|| spin.again());
+        if let Some(waker) = slot.close(|| spin.again()) {
+            shared.keep_apart(waker);
+        }
     }
 
     /// Starts workers until there are `count`, as far as the system allows; how many of `count`
@@ -193,7 +198,9 @@ impl Shared {
             self.sleeping.store(sleepers.len(), Ordering::SeqCst);
             woken
         };
+        let processor = spread::current().unwrap_or(spread::NOWHERE);
         for sleeper in woken.into_iter().flatten() {
+            sleeper.waker.store(processor, Ordering::Relaxed);
             sleeper.asleep.store(false, Ordering::Release);
             if let Some(thread) = sleeper.thread.get() {
                 thread.unpark();
@@ -217,6 +224,21 @@ impl Shared {
         while me.asleep.load(Ordering::Acquire) {
             thread::park();
         }
+        self.keep_apart(me.waker.load(Ordering::Relaxed));
+    }
+
+    /// Moves the calling thread off the processor of who woke it and goes on to work there. Where
+    /// threads outnumber processors, some have to share.
+    fn keep_apart(&self, waker: usize) {
+        if spread::current() == Some(waker) && !self.is_crowded() {
+            spread::leave(waker);
+        }
+    }
+
+    /// Whether there are more threads than the machine runs at once. The callers' threads come on
+    /// top of the workers; one is assumed.
+    fn is_crowded(&self) -> bool {
+        self.workers.load(Ordering::Relaxed) >= self.parallelism
     }
 }
 
@@ -228,6 +250,7 @@ fn work(shared: &Shared, index: usize) {
     let me = Arc::new(Sleeper {
         thread: OnceLock::new(),
         asleep: AtomicBool::new(false),
+        waker: AtomicUsize::new(spread::NOWHERE),
     });
     me.thread.get_or_init(thread::current);
     while !shared.stop.load(Ordering::Relaxed) {
@@ -252,10 +275,8 @@ struct Spin {
 
 impl Spin {
     fn new(shared: &Shared) -> Self {
-        // The callers' threads come on top of the workers; one is assumed.
-        let crowded = shared.workers.load(Ordering::Relaxed) >= shared.parallelism;
         Self {
-            end: (!crowded).then(|| Instant::now() + SPIN),
+            end: (!shared.is_crowded()).then(|| Instant::now() + SPIN),
             yields_left: 2,
         }
     }

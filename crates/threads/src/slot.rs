@@ -20,6 +20,8 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::Thread;
 
+use crate::spread;
+
 const TAKEN: u32 = 1 << 31;
 const WAITS: u32 = 1 << 30;
 const SEAT: u32 = 1 << 12;
@@ -87,6 +89,8 @@ pub(crate) struct Slot {
     state: AtomicU32,
     region: AtomicPtr<Region<'static>>,
     caller: Mutex<Option<Thread>>,
+    /// The processor of the helper that woke the caller; see `spread`.
+    waker: AtomicUsize,
 }
 
 impl Slot {
@@ -95,6 +99,7 @@ impl Slot {
             state: AtomicU32::new(0),
             region: AtomicPtr::new(std::ptr::null_mut()),
             caller: Mutex::new(None),
+            waker: AtomicUsize::new(spread::NOWHERE),
         }
     }
 
@@ -168,6 +173,8 @@ impl Slot {
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .take();
+            let processor = spread::current().unwrap_or(spread::NOWHERE);
+            self.waker.store(processor, Ordering::Relaxed);
             // Until this store the caller sleeps on, so the slot is not yet anyone else's.
             self.state.fetch_and(!WAITS, Ordering::Release);
             if let Some(caller) = caller {
@@ -177,19 +184,21 @@ impl Slot {
     }
 
     /// Ends the offer, waits until every helper has left, and frees the slot. `spin` is asked
-    /// between looks whether to go on looking before the thread sleeps.
-    pub(crate) fn close(&self, mut spin: impl FnMut() -> bool) {
+    /// between looks whether to go on looking before the thread sleeps. Gives the processor of who
+    /// woke it then.
+    pub(crate) fn close(&self, mut spin: impl FnMut() -> bool) -> Option<usize> {
         let mut state = self.state.fetch_and(!SEATS, Ordering::Acquire);
         while state & ACTIVE != 0 && spin() {
             state = self.state.load(Ordering::Acquire);
         }
-        if state & ACTIVE != 0 {
-            self.sleep_until_left();
-        }
+        let slept = state & ACTIVE != 0 && self.sleep_until_left();
+        let waker = slept.then(|| self.waker.load(Ordering::Relaxed));
         self.state.store(0, Ordering::Release);
+        waker
     }
 
-    fn sleep_until_left(&self) {
+    /// False when there was no reason to sleep any more.
+    fn sleep_until_left(&self) -> bool {
         let caller = std::thread::current();
         *self.caller.lock().unwrap_or_else(PoisonError::into_inner) = Some(caller);
         let wait = |state: u32| (state & ACTIVE != 0).then_some(state | WAITS);
@@ -199,10 +208,11 @@ impl Slot {
             .is_err()
         {
             // The last helper left meanwhile without seeing WAITS, and wakes nobody.
-            return;
+            return false;
         }
         while self.state.load(Ordering::Acquire) & WAITS != 0 {
             std::thread::park();
         }
+        true
     }
 }

@@ -49,6 +49,10 @@ const MAY: &[(&str, &str)] = &[
         "crates/threads/src/slot.rs",
         "a borrowed closure that outlives its region's workers",
     ),
+    (
+        "crates/threads/src/spread.rs",
+        "calls of the system's library",
+    ),
     ("crates/simd/src/arch/", "vector instructions"),
     ("crates/formats/src/mmap.rs", "memory maps"),
     (
