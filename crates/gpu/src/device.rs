@@ -1,5 +1,11 @@
 //! A device: what operations talk to.
 
+mod buffer;
+mod kernels;
+mod registers;
+
+pub use buffer::Buffer;
+
 use crate::cache::{KernelCache, KernelCounts};
 use crate::command::{Access, Command, Launch, Step, Use};
 use crate::driver::{Api, DeviceInfo, Driver, Handle, Memory, MemoryKind, Ticket};
@@ -33,6 +39,7 @@ struct Shared {
     /// Bytes taken from the driver and not given back, the pool's included.
     allocated: AtomicUsize,
     errors: Mutex<Errors>,
+    registers: registers::Registers,
 }
 
 /// The device's error word, and which kernels could have set it since it was last looked at.
@@ -57,13 +64,6 @@ pub struct Statistics {
     pub batches: u64,
     /// Kernels made.
     pub kernels: KernelCounts,
-}
-
-/// A buffer on a device. Dropping it lets the next one of its size have the memory.
-pub struct Buffer {
-    memory: Arc<Memory>,
-    bytes: usize,
-    device: GpuDevice,
 }
 
 /// Commands that run again as they are, with the memory that they use.
@@ -105,6 +105,7 @@ impl GpuDevice {
             turn: crate::turn::Turn::default(),
             allocated: AtomicUsize::new(0),
             errors: Mutex::default(),
+            registers: registers::Registers::default(),
             driver: Arc::new(driver),
             lost,
         }))
@@ -132,6 +133,7 @@ impl GpuDevice {
             memory,
             bytes,
             device: self.clone(),
+            is_register: false,
         })
     }
 
@@ -208,11 +210,6 @@ impl GpuDevice {
 
     fn stream(&self) -> MutexGuard<'_, Stream> {
         self.0.stream.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Makes kernels ready, in parallel.
-    pub fn prepare(&self, variants: &[Variant]) -> Result<()> {
-        self.0.kernels.prepare(&*self.0.driver, variants)
     }
 
     /// Runs a kernel over groups of threads. The operands are those of the kernel's text, in its
@@ -585,45 +582,6 @@ fn touch(memory: &Arc<Memory>, range: Range<usize>, access: Access) -> Use {
         memory: Arc::clone(memory),
         range,
         access,
-    }
-}
-
-impl Buffer {
-    /// Its size, as asked for.
-    pub fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    /// The device that it lies on.
-    pub fn device(&self) -> &GpuDevice {
-        &self.device
-    }
-
-    fn touch(&self, range: Range<usize>, access: Access) -> Use {
-        touch(&self.memory, range, access)
-    }
-
-    fn checked(&self, range: Range<usize>, access: Access, call: &'static str) -> Result<Use> {
-        if range.end > self.bytes || range.start > range.end {
-            let what = format!("bytes {range:?} of a buffer of {}", self.bytes);
-            return Err(GpuError::Launch {
-                kernel: call.into(),
-                what,
-            });
-        }
-        Ok(self.touch(range, access))
-    }
-}
-
-impl Drop for Buffer {
-    fn drop(&mut self) {
-        self.device.give(Arc::clone(&self.memory));
-    }
-}
-
-impl fmt::Debug for Buffer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Buffer of {} bytes on {:?}", self.bytes, self.device)
     }
 }
 

@@ -199,6 +199,17 @@ pub trait Driver: Send + Sync {
         })
     }
 
+    /// What machine code of a kernel pack may be for, the best first; none if the interface has no
+    /// packs.
+    fn targets(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// A device on paper: kernels are asked for and none runs, so that no value means anything.
+    fn runs_nothing(&self) -> bool {
+        false
+    }
+
     /// Bytes free on the device, where the interface tells.
     fn free_bytes(&self) -> Option<u64> {
         None

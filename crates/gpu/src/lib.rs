@@ -25,13 +25,15 @@ mod stream;
 pub mod strided;
 mod turn;
 
-pub use cache::KernelCounts;
+pub use cache::{
+    KeptKernel, KernelCounts, PackedKernel, clear_kept, compile_for_pack, kept, write_pack,
+};
 pub use command::{Access, Command, Kernel, Launch, Step, Use};
 pub use device::{Buffer, GpuDevice, Recording, Statistics};
 pub use driver::{Api, DeviceInfo, Driver, Handle, Memory, MemoryKind, Program, Ticket};
 pub use error::{GpuError, Result};
 pub use params::{Field, Params};
-pub use settings::Settings;
+pub use settings::{Settings, default_pack};
 pub use source::{Define, KernelSource, Signature, Variant, params_text};
 
 extern crate self as tallow_gpu;

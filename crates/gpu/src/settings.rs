@@ -16,6 +16,8 @@ pub struct Settings {
     pub pool_bytes: Option<u64>,
     /// Where compiled kernels are kept; nowhere if `None`.
     pub cache: Option<PathBuf>,
+    /// The kernel pack, which need not be there; none is looked for if `None`.
+    pub pack: Option<PathBuf>,
 }
 
 /// Enough commands that a submission's cost (some 15 µs on CUDA and Metal) is small beside theirs,
@@ -23,9 +25,22 @@ pub struct Settings {
 const BATCH: usize = 50;
 
 impl Settings {
+    /// What holds where no variable says otherwise, with compiled kernels kept nowhere.
+    pub fn plain() -> Self {
+        Self {
+            batch: BATCH,
+            fast_math: false,
+            nonce: None,
+            pool_bytes: None,
+            cache: None,
+            pack: None,
+        }
+    }
+
     /// Reads `TALLOW_GPU_BATCH` (else `CANDLE_METAL_COMPUTE_PER_BUFFER`), `TALLOW_FAST_MATH` (else
-    /// `CANDLE_METAL_ENABLE_FAST_MATH`), `TALLOW_KERNEL_NONCE`, `TALLOW_GPU_POOL_BYTES` and
-    /// `TALLOW_KERNEL_CACHE` (a folder, or `off`).
+    /// `CANDLE_METAL_ENABLE_FAST_MATH`), `TALLOW_KERNEL_NONCE`, `TALLOW_GPU_POOL_BYTES`,
+    /// `TALLOW_KERNEL_CACHE` (a folder, or `off`) and `TALLOW_KERNEL_PACK` (a file, or `off`; else
+    /// `tallow-kernels.pack` beside the program).
     pub fn from_env() -> Result<Self> {
         let batch = first(&["TALLOW_GPU_BATCH", "CANDLE_METAL_COMPUTE_PER_BUFFER"]);
         let fast_math = first(&["TALLOW_FAST_MATH", "CANDLE_METAL_ENABLE_FAST_MATH"]);
@@ -35,13 +50,22 @@ impl Settings {
             fast_math: fast_math.map_or(Ok(false), flag)?,
             nonce: first(&["TALLOW_KERNEL_NONCE"]).map(|(_, value)| value),
             pool_bytes: pool_bytes.map(count).transpose()?.map(|bytes| bytes as u64),
-            cache: match first(&["TALLOW_KERNEL_CACHE"]) {
-                Some((_, value)) if value == "off" => None,
-                Some((_, value)) => Some(value.into()),
-                None => default_cache(),
-            },
+            cache: path("TALLOW_KERNEL_CACHE").unwrap_or_else(default_cache),
+            pack: path("TALLOW_KERNEL_PACK").unwrap_or_else(default_pack),
         })
     }
+}
+
+/// The path that a variable names, if it is set; `off` is none.
+fn path(variable: &'static str) -> Option<Option<PathBuf>> {
+    let (_, value) = first(&[variable])?;
+    Some((value != "off").then(|| value.into()))
+}
+
+/// Where the kernel pack is looked for when no variable says: beside the program.
+pub fn default_pack() -> Option<PathBuf> {
+    let program = std::env::current_exe().ok()?;
+    Some(program.with_file_name("tallow-kernels.pack"))
 }
 
 fn default_cache() -> Option<PathBuf> {

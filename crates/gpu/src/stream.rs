@@ -79,7 +79,12 @@ impl Stream {
         let next = self.spare.pop().unwrap_or_default();
         let batch = std::mem::replace(&mut self.open, next);
         self.hazards.clear();
-        tracing::trace!(target: "tallow::batches", commands = batch.len(), "submit");
+        tracing::trace!(
+            target: "tallow::batches",
+            commands = batch.len(),
+            barriers = batch.iter().filter(|step| step.barrier).count(),
+            "submit"
+        );
         self.submitted = driver.submit(&batch)?;
         self.in_flight.push_back((self.submitted, batch));
         if self.in_flight.len() > IN_FLIGHT_MAX {

@@ -49,6 +49,7 @@ fn settings() -> Settings {
         nonce: None,
         pool_bytes: Some(1 << 20),
         cache: None,
+        pack: None,
     }
 }
 

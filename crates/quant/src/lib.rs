@@ -51,5 +51,5 @@ pub use error::QuantError;
 pub use matmul::matmul;
 pub use repack::Repacked;
 pub use repack::joined::{joins, matmul_joined};
-pub use split::Split;
+pub use split::{Split, SplitForm};
 pub use table::GgmlDType;

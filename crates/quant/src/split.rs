@@ -27,7 +27,43 @@ pub struct Split {
     pub scales: Vec<[f32; 2]>,
 }
 
+/// How a format's codes and scales lie apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SplitForm {
+    /// Bits of a code: 4, unsigned, or 8, signed.
+    pub bits: u32,
+    /// Weights that share a scale and an offset: 16 or 32.
+    pub group: usize,
+    /// Scales and offsets are halves in the format itself, so that halves hold them exactly.
+    pub halves: bool,
+}
+
 impl Split {
+    /// The form of a format's weights; `None` for types without codes.
+    pub fn form(dtype: GgmlDType) -> Option<SplitForm> {
+        use GgmlDType as D;
+        let Kind::Blocks(format) = dtype.kind() else {
+            return None;
+        };
+        // The others multiply a scale by one of few bits, or have powers of two beyond halves.
+        let plain = [
+            D::Q4_0,
+            D::Q4_1,
+            D::Q5_0,
+            D::Q5_1,
+            D::Q8_0,
+            D::Q8_1,
+            D::TQ1_0,
+            D::TQ2_0,
+            D::IQ4NL,
+        ];
+        Some(SplitForm {
+            bits: if format.bits() <= 4 { 4 } else { 8 },
+            group: format.group(),
+            halves: plain.contains(&dtype),
+        })
+    }
+
     /// Takes the blocks of `weight`, `n` rows of `k`, apart. `None` for types without codes (`f32`,
     /// `f16`, `bf16`). Parallel inside.
     ///
@@ -59,10 +95,10 @@ impl Split {
             weight.len(),
             product(op, n, row_bytes)?,
         )?;
-        let Kind::Blocks(format) = dtype.kind() else {
+        let (Kind::Blocks(format), Some(form)) = (dtype.kind(), Self::form(dtype)) else {
             return Ok(None);
         };
-        let (bits, group) = (if format.bits() <= 4 { 4 } else { 8 }, format.group());
+        let SplitForm { bits, group, .. } = form;
         let (code_bytes, groups) = (k * bits as usize / 8, k / group);
         let mut codes = vec![0; n * code_bytes];
         let mut scales = vec![[0.0; 2]; n * groups];
@@ -162,6 +198,15 @@ mod tests {
                 assert_eq!(dtype.block_len(), 1, "{dtype}");
                 continue;
             };
+            let form = Split::form(dtype).unwrap();
+            assert_eq!(
+                (form.bits, form.group),
+                (split.bits, split.group),
+                "{dtype}"
+            );
+            let exact = |&value: &f32| half::f16::from_f32(value).to_f32() == value;
+            let mut numbers = split.scales.iter().flatten();
+            assert!(!form.halves || numbers.all(exact), "{dtype}");
             for (at, want) in want.iter().enumerate() {
                 let code = match split.bits {
                     4 => f32::from(split.codes[at / 2] >> (at % 2 * 4) & 15),

@@ -10,7 +10,7 @@
 
 use crate::driver::{DeviceInfo, Program};
 use sha2::{Digest, Sha256};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 
@@ -57,11 +57,7 @@ impl Disk {
     /// The blob kept under a key.
     pub(super) fn read(&self, entry: &str, key: &[u8]) -> Option<Vec<u8>> {
         let bytes = std::fs::read(self.path(entry, key)).ok()?;
-        let rest = bytes.strip_prefix(MAGIC)?;
-        let (length, rest) = rest.split_first_chunk::<8>()?;
-        let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
-        let (kept_key, rest) = rest.split_at_checked(length)?;
-        let (sum, blob) = rest.split_first_chunk::<32>()?;
+        let (kept_key, sum, blob) = parse(&bytes)?;
         let whole = kept_key == key && checksum(key, blob) == *sum;
         whole.then(|| blob.to_vec())
     }
@@ -91,6 +87,90 @@ impl Disk {
         file.persist(path)?;
         Ok(())
     }
+}
+
+/// A kernel in the folder of compiled kernels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptKernel {
+    /// Its function.
+    pub kernel: String,
+    /// The interface that it is for, as its name is written.
+    pub api: String,
+    /// Device, driver and compiler that it is for.
+    pub device: String,
+    /// The size of its file.
+    pub bytes: u64,
+}
+
+/// The kernels in a folder; what is no kernel of this version has an empty name. A folder that is
+/// not there has none.
+pub fn kept(folder: &Path) -> std::io::Result<Vec<KeptKernel>> {
+    let mut all = Vec::new();
+    for path in files(folder)? {
+        let Ok((start, bytes)) = start_of(&path) else {
+            continue;
+        };
+        let rest = start.strip_prefix(MAGIC);
+        let key = rest
+            .and_then(<[u8]>::split_first_chunk::<8>)
+            .map(|(length, rest)| {
+                let length = usize::try_from(u64::from_le_bytes(*length)).unwrap_or(usize::MAX);
+                String::from_utf8_lossy(&rest[..length.min(rest.len())])
+            });
+        let mut parts = key.as_deref().unwrap_or("").split('\0');
+        let mut part = || parts.next().unwrap_or("").to_string();
+        let (api, device, kernel) = (part(), part(), part());
+        all.push(KeptKernel {
+            kernel,
+            api,
+            device,
+            bytes,
+        });
+    }
+    Ok(all)
+}
+
+/// The first bytes of a file, in which a key names its kernel, and the size of the file.
+fn start_of(path: &Path) -> std::io::Result<(Vec<u8>, u64)> {
+    let file = std::fs::File::open(path)?;
+    let bytes = file.metadata()?.len();
+    let mut start = Vec::new();
+    file.take(1024).read_to_end(&mut start)?;
+    Ok((start, bytes))
+}
+
+/// Removes the kernels of a folder, and nothing else that is in it. Gives how many.
+pub fn clear_kept(folder: &Path) -> std::io::Result<usize> {
+    let all = files(folder)?;
+    for path in &all {
+        match std::fs::remove_file(path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(all.len())
+}
+
+fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let entries = match std::fs::read_dir(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let paths = entries.flatten().map(|entry| entry.path());
+    let is_ours = |path: &PathBuf| path.extension().is_some_and(|end| end == "kernel");
+    let mut all: Vec<_> = paths.filter(is_ours).collect();
+    all.sort();
+    Ok(all)
+}
+
+/// Key, checksum and blob of a file.
+fn parse(bytes: &[u8]) -> Option<(&[u8], &[u8; 32], &[u8])> {
+    let rest = bytes.strip_prefix(MAGIC)?;
+    let (length, rest) = rest.split_first_chunk::<8>()?;
+    let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
+    let (key, rest) = rest.split_at_checked(length)?;
+    let (sum, blob) = rest.split_first_chunk::<32>()?;
+    Some((key, sum, blob))
 }
 
 fn checksum(key: &[u8], blob: &[u8]) -> [u8; 32] {
@@ -141,6 +221,15 @@ mod tests {
         disk.write("k", b"key", b"blob");
         assert_eq!(disk.read("k", b"key").as_deref(), Some(&b"blob"[..]));
         assert_eq!(disk.read("k", b"other"), None);
+        let keys = [&b"opencl\0pocl 3\0k\0\x32"[..], b"key"];
+        keys.iter().for_each(|key| disk.write("k", key, b"blob"));
+        let mut names: Vec<_> = kept(&disk.folder).unwrap();
+        names.sort_by(|lhs, rhs| rhs.kernel.cmp(&lhs.kernel));
+        assert_eq!((&*names[0].kernel, &*names[0].device), ("k", "pocl 3"));
+        assert_eq!(
+            (names.len(), &*names[0].api, &*names[1].kernel),
+            (2, "opencl", "")
+        );
         let path = disk.path("k", b"key");
         let whole = std::fs::read(&path).unwrap();
         for at in 0..whole.len() {
@@ -161,6 +250,20 @@ mod tests {
         let disk = Disk::new(file.join("kernels"));
         disk.write("k", b"key", b"blob");
         assert_eq!(disk.read("k", b"key"), None);
+    }
+
+    #[test]
+    fn clearing_takes_kernels_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = Disk::new(folder.path().to_path_buf());
+        disk.write("k", b"key", b"blob");
+        std::fs::write(folder.path().join("other.txt"), "").unwrap();
+        assert_eq!(clear_kept(folder.path()).unwrap(), 1);
+        assert_eq!(disk.read("k", b"key"), None);
+        assert!(folder.path().join("other.txt").exists());
+        let nowhere = folder.path().join("none");
+        assert_eq!(clear_kept(&nowhere).unwrap(), 0);
+        assert!(kept(&nowhere).unwrap().is_empty());
     }
 
     #[test]

@@ -5,7 +5,6 @@ mod cuda;
 mod metal;
 #[cfg(not(target_arch = "wasm32"))]
 mod opencl;
-#[cfg(not(target_arch = "wasm32"))]
 mod paper;
 pub mod sim;
 pub(crate) mod watch;
@@ -33,8 +32,38 @@ pub fn cuda_on_paper(architecture: &str) -> Result<Arc<dyn Driver>> {
     cuda::compile::library()?;
     let target = architecture.to_string();
     let compile =
-        move |program: &crate::Program<'_>| cuda::compile::cubin(&target, program).map(|_| ());
+        move |program: &crate::Program<'_>| cuda::compile::cubin(&target, program).map(Some);
     Ok(paper::paper(Api::Cuda, architecture, Box::new(compile)))
+}
+
+/// There is no NVRTC.
+#[cfg(target_arch = "wasm32")]
+pub fn cuda_on_paper(_: &str) -> Result<Arc<dyn Driver>> {
+    Err(no_libraries(Api::Cuda))
+}
+
+/// The same, without a compiler: a plan for a CUDA architecture.
+pub fn cuda_plan(architecture: &str) -> Arc<dyn Driver> {
+    paper::paper(Api::Cuda, architecture, Box::new(|_| Ok(None)))
+}
+
+/// A device on paper whose kernels go through a check of one's own.
+pub fn checked_on_paper(
+    api: Api,
+    target: &str,
+    check: impl Fn(&crate::Program<'_>) -> Result<()> + Send + Sync + 'static,
+) -> Arc<dyn Driver> {
+    paper::paper(
+        api,
+        target,
+        Box::new(move |program| check(program).map(|()| None)),
+    )
+}
+
+/// A device with the properties of another, on paper: it notes which kernels it is asked for
+/// ([`GpuDevice::asked`](crate::GpuDevice::asked)), and neither compiles nor runs any.
+pub fn plan(info: crate::DeviceInfo) -> Arc<dyn Driver> {
+    paper::plan(info)
 }
 
 /// How many devices an interface has.

@@ -1,8 +1,8 @@
-//! A device on paper: it compiles every kernel and runs none.
+//! A device on paper: kernels are asked for, and none runs.
 //!
-//! For checking the text of kernels for a device that is not there: operations run on it as on any
-//! other, their results are zeros, and each kernel variant that they ask for goes through the real
-//! compiler.
+//! Operations run on it as on any other, and their results are zeros. With a real compiler behind
+//! it, it checks the text of kernels for a device that is not there; without one, it is a plan: it
+//! knows which variants a computation asks for, at no cost in memory or time.
 
 use crate::Result;
 use crate::command::Step;
@@ -10,8 +10,8 @@ use crate::driver::{Api, DeviceInfo, Driver, Handle, Memory, MemoryKind, Program
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Compiles a program; what it gives is not used.
-type Compile = Box<dyn Fn(&Program<'_>) -> Result<()> + Send + Sync>;
+/// Compiles a program, to machine code if there is a compiler.
+type Compile = Box<dyn Fn(&Program<'_>) -> Result<Option<Vec<u8>>> + Send + Sync>;
 
 struct Paper {
     info: DeviceInfo,
@@ -37,6 +37,15 @@ pub(super) fn paper(api: Api, target: &str, compile: Compile) -> Arc<dyn Driver>
         has_f64: api != Api::Metal,
         in_order: true,
     };
+    over(info, compile)
+}
+
+/// A device with the properties of another that compiles nothing either.
+pub(super) fn plan(info: DeviceInfo) -> Arc<dyn Driver> {
+    over(info, Box::new(|_| Ok(None)))
+}
+
+fn over(info: DeviceInfo, compile: Compile) -> Arc<dyn Driver> {
     Arc::new(Paper {
         info,
         compile,
@@ -52,8 +61,8 @@ impl Driver for Paper {
         Ok(Box::new(()))
     }
     fn compile(&self, program: &Program<'_>) -> Result<(Handle, Option<Vec<u8>>)> {
-        (self.compile)(program)?;
-        Ok((Box::new(()), None))
+        let blob = (self.compile)(program)?;
+        Ok((Box::new(()), blob))
     }
     fn load(&self, program: &Program<'_>, _: &[u8]) -> Result<Handle> {
         (self.compile)(program)?;
@@ -74,5 +83,8 @@ impl Driver for Paper {
     fn read(&self, _: &Memory, _: usize, bytes: &mut [u8]) -> Result<()> {
         bytes.fill(0);
         Ok(())
+    }
+    fn runs_nothing(&self) -> bool {
+        true
     }
 }

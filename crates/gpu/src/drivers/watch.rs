@@ -79,6 +79,12 @@ impl Driver for Watched {
     fn replay(&self, recording: &Handle) -> Result<Ticket> {
         self.send(|driver| driver.replay(recording))
     }
+    fn targets(&self) -> Vec<String> {
+        self.driver.targets()
+    }
+    fn runs_nothing(&self) -> bool {
+        self.driver.runs_nothing()
+    }
     fn free_bytes(&self) -> Option<u64> {
         self.driver.free_bytes()
     }

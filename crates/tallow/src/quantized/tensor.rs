@@ -170,7 +170,8 @@ impl QTensor {
         self.0.storage.data()
     }
 
-    /// The same blocks for products on a device; a GPU takes them when the first product asks.
+    /// The same blocks for products on a device; a GPU takes them when the first product asks, or
+    /// [`upload`](Self::upload).
     pub fn to_device(&self, device: &Device) -> Self {
         if self.0.device.same_device(device) {
             return self.share();
@@ -182,6 +183,15 @@ impl QTensor {
             repacked: OnceLock::new(),
             uploaded: OnceLock::new(),
         }))
+    }
+
+    /// Takes the blocks into the memory of their GPU, if they are for one and are not there yet.
+    /// Errors if the GPU refuses.
+    pub fn upload(&self) -> Result<()> {
+        match self.0.device.gpu() {
+            Some(_) => self.uploaded().map(|_| ()),
+            None => Ok(()),
+        }
     }
 
     /// The matrix in the memory of its GPU.

@@ -37,42 +37,58 @@ const ALIGNMENT: usize = 16;
 impl Uploaded {
     pub(super) fn new(gpu: &GpuDevice, tensor: &QTensor) -> Result<Self> {
         let columns = tensor.shape().dims().last().copied().unwrap_or(1);
-        let rows = tensor
-            .shape()
-            .elem_count()
-            .checked_div(columns)
-            .unwrap_or(0);
+        let elements = tensor.shape().elem_count();
+        let rows = elements.checked_div(columns).unwrap_or(0);
         let (dtype, blocks) = (tensor.dtype(), tensor.blocks());
-        let Some(split) = Split::new(dtype, blocks, rows, columns)? else {
+        let Some(form) = Split::form(dtype) else {
             let form = Form::Plain(match dtype {
                 GgmlDType::F16 => DType::F16,
                 GgmlDType::BF16 => DType::BF16,
                 _ => DType::F32,
             });
             let buffer = gpu.buffer(blocks.len().max(1))?;
-            gpu.write(&buffer, 0, blocks)?;
+            if !gpu.runs_nothing() {
+                gpu.write(&buffer, 0, blocks)?;
+            }
             return Ok(Self { buffer, form });
+        };
+        let code_bytes = elements / 8 * form.bits as usize;
+        let scales_at = code_bytes.next_multiple_of(ALIGNMENT);
+        let make = |halves: bool| -> Result<Self> {
+            let pair_bytes = if halves { 4 } else { 8 };
+            let bytes = scales_at + elements / form.group * pair_bytes;
+            let form = Form::Codes {
+                bits: form.bits,
+                group: form.group as u32,
+                halves,
+                scales_at: scales_at as u64,
+            };
+            let buffer = gpu.buffer(bytes.max(1))?;
+            Ok(Self { buffer, form })
+        };
+        if gpu.runs_nothing() {
+            return make(form.halves);
+        }
+        let Some(split) = Split::new(dtype, blocks, rows, columns)? else {
+            crate::bail!("upload: {dtype} has a form and no codes");
         };
         let narrow = |value: f32| f16::from_f32(value);
         let exact = |pair: &[f32; 2]| pair.iter().all(|&value| narrow(value).to_f32() == value);
-        let halves = split.scales.iter().all(exact);
-        let scales_at = split.codes.len().next_multiple_of(ALIGNMENT);
-        let pair_bytes = if halves { 4 } else { 8 };
-        let buffer = gpu.buffer((scales_at + split.scales.len() * pair_bytes).max(1))?;
-        gpu.write(&buffer, 0, &split.codes)?;
+        // Only a broken file's scales pass what halves hold.
+        let halves = form.halves && split.scales.iter().all(exact);
+        let uploaded = make(halves)?;
+        gpu.write(&uploaded.buffer, 0, &split.codes)?;
         if halves {
             let narrowed: Vec<[f16; 2]> =
                 split.scales.iter().map(|pair| pair.map(narrow)).collect();
-            gpu.write(&buffer, scales_at, bytemuck::cast_slice(&narrowed))?;
+            gpu.write(&uploaded.buffer, scales_at, bytemuck::cast_slice(&narrowed))?;
         } else {
-            gpu.write(&buffer, scales_at, bytemuck::cast_slice(&split.scales))?;
+            gpu.write(
+                &uploaded.buffer,
+                scales_at,
+                bytemuck::cast_slice(&split.scales),
+            )?;
         }
-        let form = Form::Codes {
-            bits: split.bits,
-            group: split.group as u32,
-            halves,
-            scales_at: scales_at as u64,
-        };
-        Ok(Self { buffer, form })
+        Ok(uploaded)
     }
 }

@@ -425,9 +425,39 @@ impl Driver for Cuda {
         self.ticket()
     }
 
+    fn targets(&self) -> Vec<String> {
+        targets(&self.architecture)
+    }
+
     fn free_bytes(&self) -> Option<u64> {
         self.bind().ok()?;
         let (free, _) = self.context.mem_get_info().ok()?;
         Some(free as u64)
+    }
+}
+
+/// The architectures whose machine code an architecture runs: itself, and earlier ones of its
+/// generation without features of their own (`sm_86` runs `sm_80`).
+fn targets(architecture: &str) -> Vec<String> {
+    let mut targets = vec![architecture.to_string()];
+    let digits = architecture.trim_start_matches("sm_").trim_end_matches('a');
+    if let Ok(number) = digits.parse::<u32>() {
+        let generation = number / 10 * 10;
+        targets.extend((generation..=number).rev().map(|one| format!("sm_{one}")));
+    }
+    targets.dedup();
+    targets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::targets;
+
+    #[test]
+    fn code_of_a_generation_runs_on_its_later_members() {
+        assert_eq!(targets("sm_86")[..3], ["sm_86", "sm_85", "sm_84"]);
+        assert_eq!(targets("sm_86").last().map(String::as_str), Some("sm_80"));
+        assert_eq!(targets("sm_90a"), ["sm_90a", "sm_90"]);
+        assert_eq!(targets("sm_121a")[..3], ["sm_121a", "sm_121", "sm_120"]);
     }
 }
