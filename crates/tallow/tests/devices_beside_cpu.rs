@@ -5,6 +5,7 @@
 mod device;
 
 use device::device;
+use std::sync::Mutex;
 use tallow::{DType, Device, Result, Tensor};
 
 /// What takes several launches, or another path, only from some size on: the processor's result is
@@ -62,11 +63,17 @@ fn large_operands_give_the_processors_results() -> Result<()> {
     Ok(())
 }
 
+/// The processor's stream is one a process.
+static STREAM: Mutex<()> = Mutex::new(());
+
 #[test]
 fn a_device_draws_the_processors_numbers() -> Result<()> {
     let Some(device) = device()? else {
         return Ok(());
     };
+    let _turn = STREAM
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
     let draw = |device: &Device, dtype, normal: bool| -> Result<Vec<f64>> {
         device.set_seed(42)?;
         let drawn = match normal {
@@ -106,5 +113,32 @@ fn a_device_draws_the_processors_numbers() -> Result<()> {
         assert!(want.iter().zip(&got).all(close), "{dtype}");
         assert!(want.iter().any(|value| *value != want[0]));
     }
+    Ok(())
+}
+
+/// A recorded draw goes on where the last run of it stopped, and so do draws that are not recorded.
+#[test]
+fn a_recorded_draw_gives_other_numbers_each_time() -> Result<()> {
+    let Some(device) = device()? else {
+        return Ok(());
+    };
+    let _turn = STREAM
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let draw = |device: &Device| Tensor::rand(0f32, 1., 100, device);
+    let cpu = &Device::Cpu;
+    device.set_seed(7)?;
+    assert_eq!(device.get_current_seed()?, 7);
+    let gpu = device.gpu().expect("the device of these tests is a GPU");
+    let (drawn, recording) = gpu.record_commands(|| draw(&device))?;
+    cpu.set_seed(7)?;
+    for _ in 0..3 {
+        recording.replay()?;
+        assert_eq!(drawn.to_vec1::<f32>()?, draw(cpu)?.to_vec1::<f32>()?);
+    }
+    assert_eq!(
+        draw(&device)?.to_vec1::<f32>()?,
+        draw(cpu)?.to_vec1::<f32>()?
+    );
     Ok(())
 }

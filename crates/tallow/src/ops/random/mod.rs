@@ -105,8 +105,7 @@ impl Distribution {
                 let count = shape.checked_elem_count()?;
                 let out = GpuStorage::new(gpu, count, dtype)?;
                 if count > 0 {
-                    let (seed, first) = Stream::of_cpu().reserve(Self::blocks(dtype, count));
-                    gpu::draw(self, seed, first, &out)?;
+                    gpu::draw(self, &out)?;
                 }
                 let layout = Layout::contiguous(shape);
                 Ok(Tensor::from_parts(Storage::from_gpu(out), layout))
@@ -229,15 +228,22 @@ impl Device {
     /// # Ok::<(), tallow::Error>(())
     /// ```
     pub fn set_seed(&self, seed: u64) -> Result<()> {
-        // One stream of numbers for all devices.
-        Stream::of_cpu().restart(seed);
-        Ok(())
+        match self.gpu() {
+            Some(gpu) => gpu::restart(gpu, seed),
+            None => {
+                Stream::of_cpu().restart(seed);
+                Ok(())
+            }
+        }
     }
 
     /// The seed that the device's random numbers started from: the one that was set, or the one
     /// that the process chose.
     pub fn get_current_seed(&self) -> Result<u64> {
-        Ok(Stream::of_cpu().seed())
+        Ok(match self.gpu() {
+            Some(gpu) => stream::gpu_seed(gpu.id()),
+            None => Stream::of_cpu().seed(),
+        })
     }
 }
 

@@ -1,11 +1,12 @@
 /* Random numbers, a Philox4x32-10 block a thread: mod.rs and philox.rs say which element is which
-   word. Defines: YT, WIDE (1 for f64), NORMAL. */
+   word. The state is seed and number of the next block. Defines: YT, WIDE (1 for f64), NORMAL. */
 #define T CT(YT)
-KERNEL(random_draw, WG)(OUT(YT, y), PARAMS(RandomParams)) {
+KERNEL(random_draw, WG)(IN(u32, state), OUT(YT, y), PARAMS(RandomParams)) {
     AFTER_INPUTS();
-    const ulong block = (ulong)GRP_X * WG + TID, number = p.first + block;
+    const ulong block = (ulong)GRP_X * WG + TID;
+    const ulong number = ((ulong)state[2] | ((ulong)state[3] << 32)) + block;
     uint w[4] = {(uint)number, (uint)(number >> 32), 0u, 0u};
-    uint key0 = p.seed_low, key1 = p.seed_high;
+    uint key0 = state[0], key1 = state[1];
     for (uint round = 0u; round < 10u; round++) {
         const uint left = MULHI(0xd2511f53u, w[0]), left_low = 0xd2511f53u * w[0];
         const uint right = MULHI(0xcd9e8d57u, w[2]), right_low = 0xcd9e8d57u * w[2];

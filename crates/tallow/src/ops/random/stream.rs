@@ -21,9 +21,7 @@ impl Stream {
     /// The processor's stream, locked.
     pub(crate) fn of_cpu() -> MutexGuard<'static, Self> {
         static CPU: OnceLock<Mutex<Stream>> = OnceLock::new();
-        // The standard library's hash maps are keyed by the system's random numbers.
-        let fresh = || Mutex::new(Self::new(RandomState::new().hash_one(0)));
-        let cell = CPU.get_or_init(fresh).lock();
+        let cell = CPU.get_or_init(|| Mutex::new(Self::new(fresh()))).lock();
         cell.unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -43,4 +41,33 @@ impl Stream {
         self.next_block = first.wrapping_add(blocks);
         (self.seed, first)
     }
+}
+
+/// A seed that no other process has.
+fn fresh() -> u64 {
+    // The standard library's hash maps are keyed by the system's random numbers.
+    RandomState::new().hash_one(0)
+}
+
+/// The seed of a GPU, by its number. Where its stream stands is in its own memory.
+pub(super) fn gpu_seed(id: u64) -> u64 {
+    let mut seeds = gpu_seeds();
+    if let Some((_, seed)) = seeds.iter().find(|(known, _)| *known == id) {
+        return *seed;
+    }
+    let seed = fresh();
+    seeds.push((id, seed));
+    seed
+}
+
+pub(super) fn set_gpu_seed(id: u64, seed: u64) {
+    let mut seeds = gpu_seeds();
+    seeds.retain(|(known, _)| *known != id);
+    seeds.push((id, seed));
+}
+
+/// Number and seed of each GPU that was asked for one.
+fn gpu_seeds() -> MutexGuard<'static, Vec<(u64, u64)>> {
+    static SEEDS: Mutex<Vec<(u64, u64)>> = Mutex::new(Vec::new());
+    SEEDS.lock().unwrap_or_else(PoisonError::into_inner)
 }
