@@ -2,10 +2,13 @@
 //!
 //! `TALLOW_TEST_OP` narrows the run to the operations whose names contain it.
 
+mod clang;
 mod device;
 
 use device::device;
+use tallow::gpu::GpuDevice;
 use tallow::{Device, Result, testing};
+use tallow_gpu::{Api, Settings};
 
 /// Operations that have no kernel yet, and say so where they are asked for on a GPU.
 const WITHOUT_KERNEL: &[&str] = &["indexed_moe_forward"];
@@ -64,16 +67,37 @@ fn every_kernel_compiles_for_cuda() -> Result<()> {
     Ok(())
 }
 
+/// Every variant of every kernel that the cases ask for, as Metal's text, through clang: the shim
+/// of Metal's library beside the runtime's tests has its names, overloads and address spaces.
+#[test]
+fn every_kernel_is_metals_language() -> Result<()> {
+    let filter = std::env::var("TALLOW_TEST_OP").unwrap_or_default();
+    if !clang::is_there() {
+        println!("skipped: no {}", clang::PROGRAM);
+        return Ok(());
+    }
+    clang::finds_faults();
+    let driver = tallow_gpu::drivers::checked_on_paper(Api::Metal, "metal", clang::check);
+    let gpu = GpuDevice::with_driver(driver, &Settings::plain());
+    let report = testing::device_conformance(&Device::from_gpu(gpu.clone()), &filter)?;
+    let wrong = |failure: &&String| failure.contains("does not compile");
+    let wrong: Vec<_> = report.failures.iter().filter(wrong).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    let made = gpu.statistics().kernels.compiled;
+    println!("{made} kernels checked for Metal");
+    assert!(
+        made > 100 || !filter.is_empty(),
+        "hardly a kernel was checked"
+    );
+    Ok(())
+}
+
 #[allow(clippy::print_stdout)] // says why nothing is compiled
 fn on_paper(architecture: &str) -> Result<Option<Device>> {
-    use tallow::gpu::GpuDevice;
     match tallow_gpu::drivers::cuda_on_paper(architecture) {
         Ok(driver) => {
-            let mut settings = tallow_gpu::Settings::from_env()?;
-            settings.cache = None;
-            Ok(Some(Device::from_gpu(GpuDevice::with_driver(
-                driver, &settings,
-            ))))
+            let gpu = GpuDevice::with_driver(driver, &Settings::plain());
+            Ok(Some(Device::from_gpu(gpu)))
         }
         Err(error) => {
             println!("skipped: {error}");

@@ -23,7 +23,7 @@ mod view;
 
 pub use array::{Array, sum};
 pub use case::{Case, Input, Reference, Run, Tolerance, Values, elementwise_shapes};
-pub use device::{DeviceReport, device_conformance};
+pub use device::{DeviceReport, device_conformance, device_sample, family_conformance};
 pub use disguise::Disguise;
 pub use draw::Draw;
 pub use fuzz::{Fuzzed, fuzz};
