@@ -26,10 +26,12 @@ mod settings;
 pub mod store;
 pub mod tokenizer;
 mod transformer;
+mod warm_up;
 mod weights;
 
 pub use error::{Error, Result};
 pub use generate::{Answer, GenerateOptions, GenerateStats, Session, StopReason};
-pub use model::{LanguageModel, Model};
+pub use model::{LanguageModel, LoadOptions, Model};
 pub use perplexity::{DEFAULT_CHUNK_LEN, Perplexity, perplexity};
 pub use transformer::{KvCache, PAGE_LEN};
+pub use warm_up::{WarmUp, WarmUpReport};

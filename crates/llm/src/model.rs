@@ -1,26 +1,57 @@
 //! A model with everything that runs it: decoder, tokenizer, chat template.
+//!
+//! On a GPU, kernels are made ready on a thread of their own while the weights go up, if the caller
+//! wants a warm-up (`warm_up.rs`).
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use tallow::Device;
+use tallow::{Device, GpuDevice};
 use tallow_formats::{gguf, safetensors};
 
 use crate::chat::ChatTemplate;
 use crate::error::{Error, Result};
 use crate::models;
 use crate::settings::Settings;
-use crate::store::ModelPath;
+use crate::store::{ModelPath, Progress, Silent};
 use crate::tokenizer::Tokenizer;
-use crate::transformer::{Decoder, KvCache};
-use crate::weights::{Source, Weights};
+use crate::transformer::{Config, Decoder, KvCache};
+use crate::warm_up::{WarmUp, WarmUpReport};
+use crate::weights::{Renames, Source, Weights};
 
 /// A decoder: ids in, logits out.
 #[derive(Debug)]
 pub struct Model {
     decoder: Decoder,
-    architecture: String,
+    recipe: Recipe,
     device: Device,
+}
+
+/// All that a model is made of, but for the device.
+#[derive(Clone, Debug)]
+struct Recipe {
+    architecture: String,
+    config: Config,
+    source: Source,
+    renames: Renames,
+}
+
+/// Where a model runs and what is done before its first request.
+#[derive(Clone, Debug)]
+pub struct LoadOptions {
+    /// Where it runs.
+    pub device: Device,
+    /// What it is made ready for; nothing on the processor, which has no kernels to compile.
+    pub warm_up: Option<WarmUp>,
+}
+
+impl Default for LoadOptions {
+    fn default() -> Self {
+        Self {
+            device: Device::Cpu,
+            warm_up: None,
+        }
+    }
 }
 
 /// A decoder with its tokenizer and chat template, ready for use.
@@ -32,8 +63,10 @@ pub struct LanguageModel {
     pub tokenizer: Tokenizer,
     /// The model's own chat format; a base model has none.
     pub template: Option<ChatTemplate>,
-    /// How long loading took.
+    /// How long loading took, without the warm-up.
     pub load_time: Duration,
+    /// What the warm-up did, if there was one.
+    pub warm_up: Option<WarmUpReport>,
 }
 
 impl LanguageModel {
@@ -51,10 +84,28 @@ impl LanguageModel {
     /// # Errors
     /// As [`load`](Self::load), and what the device refuses.
     pub fn load_on(path: &ModelPath, device: &Device) -> Result<Self> {
+        let options = LoadOptions {
+            device: device.clone(),
+            warm_up: None,
+        };
+        Self::load_with(path, &options, &mut Silent)
+    }
+
+    /// As [`load`](Self::load), with options. `progress` hears of the weights that go to a GPU;
+    /// kernels are compiled meanwhile, if there is a warm-up.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load), what the device refuses, and [`Error::Cancelled`].
+    pub fn load_with(
+        path: &ModelPath,
+        options: &LoadOptions,
+        progress: &mut dyn Progress,
+    ) -> Result<Self> {
         let started = Instant::now();
+        let kernels = WarmUpReport::start(&options.device);
         let mut loaded = match path {
-            ModelPath::Gguf(path) => Self::load_gguf(path, device)?,
-            ModelPath::Safetensors(folder) => Self::load_folder(folder, device)?,
+            ModelPath::Gguf(path) => Self::load_gguf(path, options, progress)?,
+            ModelPath::Safetensors(folder) => Self::load_folder(folder, options, progress)?,
         };
         if loaded.tokenizer.vocabulary_len() > loaded.model.vocabulary_len() {
             return Err(Error::Model(format!(
@@ -64,18 +115,25 @@ impl LanguageModel {
             )));
         }
         loaded.load_time = started.elapsed();
+        if let (Some(warm_up), Some(kernels)) = (options.warm_up, kernels) {
+            loaded.warm_up = Some(loaded.model.finish_warm_up(warm_up, kernels)?);
+        }
         Ok(loaded)
     }
 
-    fn load_gguf(path: &Path, device: &Device) -> Result<Self> {
+    fn load_gguf(path: &Path, options: &LoadOptions, progress: &mut dyn Progress) -> Result<Self> {
         let file = gguf::File::open(path)?;
-        let model = || Model::from_gguf(&file, device);
+        let model = || Model::build(Recipe::from_gguf(&file)?, options, progress);
         let tokenizer = || Tokenizer::from_gguf(file.metadata());
         Self::assemble(model, tokenizer, ChatTemplate::from_gguf(file.metadata())?)
     }
 
-    fn load_folder(folder: &Path, device: &Device) -> Result<Self> {
-        let model = || Model::from_safetensors_folder(folder, device);
+    fn load_folder(
+        folder: &Path,
+        options: &LoadOptions,
+        progress: &mut dyn Progress,
+    ) -> Result<Self> {
+        let model = || Model::build(Recipe::from_folder(folder)?, options, progress);
         let tokenizer = || Tokenizer::from_json_folder(folder);
         Self::assemble(model, tokenizer, ChatTemplate::from_folder(folder)?)
     }
@@ -97,6 +155,58 @@ impl LanguageModel {
             tokenizer: tokenizer?,
             template,
             load_time: Duration::ZERO,
+            warm_up: None,
+        })
+    }
+}
+
+impl Recipe {
+    fn from_gguf(file: &gguf::File) -> Result<Self> {
+        let settings = Settings::from_gguf(file.metadata())?;
+        Self::new(&settings, Source::Gguf(file.clone()))
+    }
+
+    fn from_folder(folder: &Path) -> Result<Self> {
+        let settings = Settings::from_json_file(&folder.join("config.json"))?;
+        let index = folder.join("model.safetensors.index.json");
+        let path = if index.is_file() {
+            index
+        } else {
+            folder.join("model.safetensors")
+        };
+        Self::new(
+            &settings,
+            Source::Safetensors(safetensors::File::open(path)?),
+        )
+    }
+
+    fn new(settings: &Settings<'_>, source: Source) -> Result<Self> {
+        let architecture = models::find(settings)?;
+        Ok(Self {
+            architecture: settings.architecture().to_string(),
+            config: (architecture.config)(settings)?,
+            source,
+            renames: architecture.renames,
+        })
+    }
+
+    /// The model on a device. `progress` hears of weights that go to a GPU.
+    fn make(&self, device: &Device, progress: &mut dyn Progress) -> Result<Model> {
+        let config = self.config.clone();
+        let shift = config.norm_shift;
+        let is_gpu = device.gpu().is_some_and(|gpu| !gpu.runs_nothing());
+        if is_gpu {
+            progress.begin("upload weights", Some(self.source.byte_len()));
+        }
+        let weights = Weights::new(&self.source, self.renames, shift, device, progress);
+        let decoder = Decoder::load(&weights, config);
+        if is_gpu {
+            weights.finish();
+        }
+        Ok(Model {
+            decoder: decoder?,
+            recipe: self.clone(),
+            device: device.clone(),
         })
     }
 }
@@ -107,8 +217,7 @@ impl Model {
     /// # Errors
     /// An unknown architecture, a missing setting or tensor, a shape that does not fit.
     pub fn from_gguf(file: &gguf::File, device: &Device) -> Result<Self> {
-        let settings = Settings::from_gguf(file.metadata())?;
-        Self::build(&settings, Source::Gguf(file.clone()), device)
+        Recipe::from_gguf(file)?.make(device, &mut Silent)
     }
 
     /// The decoder of a folder with `config.json` and safetensors.
@@ -116,30 +225,30 @@ impl Model {
     /// # Errors
     /// As [`from_gguf`](Self::from_gguf).
     pub fn from_safetensors_folder(folder: &Path, device: &Device) -> Result<Self> {
-        let settings = Settings::from_json_file(&folder.join("config.json"))?;
-        let index = folder.join("model.safetensors.index.json");
-        let path = if index.is_file() {
-            index
-        } else {
-            folder.join("model.safetensors")
-        };
-        Self::build(
-            &settings,
-            Source::Safetensors(safetensors::File::open(path)?),
-            device,
-        )
+        Recipe::from_folder(folder)?.make(device, &mut Silent)
     }
 
-    fn build(settings: &Settings<'_>, source: Source, device: &Device) -> Result<Self> {
-        let architecture = models::find(settings)?;
-        let config = (architecture.config)(settings)?;
-        let weights = Weights::new(&source, architecture.renames, config.norm_shift, device);
-        let decoder = Decoder::load(&weights, config)?;
-        Ok(Self {
-            decoder,
-            architecture: settings.architecture().to_string(),
-            device: device.clone(),
-        })
+    /// Makes the model, and its kernels meanwhile.
+    fn build(recipe: Recipe, options: &LoadOptions, progress: &mut dyn Progress) -> Result<Self> {
+        let device = &options.device;
+        let (Some(gpu), Some(warm_up)) = (device.gpu(), options.warm_up) else {
+            return recipe.make(device, progress);
+        };
+        let planned = recipe.make(&Device::from_gpu(gpu.planned()), &mut Silent)?;
+        let variants = planned.variants_of_plan(warm_up)?;
+        let (model, prepared) = std::thread::scope(|scope| {
+            let prepared = scope.spawn(|| gpu.prepare(&variants));
+            (recipe.make(device, progress), prepared.join())
+        });
+        let prepared = prepared.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        prepared.map_err(tallow::Error::from)?;
+        model
+    }
+
+    /// The same model on a device on paper, where a computation asks for kernels and runs none.
+    pub(crate) fn planned(&self, gpu: &GpuDevice) -> Result<Self> {
+        self.recipe
+            .make(&Device::from_gpu(gpu.planned()), &mut Silent)
     }
 
     /// Where the model runs.
@@ -149,7 +258,7 @@ impl Model {
 
     /// The architecture's name as the file writes it.
     pub fn architecture(&self) -> &str {
-        &self.architecture
+        &self.recipe.architecture
     }
 
     /// How many positions a sequence may have.

@@ -8,59 +8,11 @@
     reason = "functions of a test may panic as the test does"
 )]
 
-use std::path::Path;
+mod tiny;
 
 use serde_json::Value;
 use tallow_llm::Model;
-
-/// Half a uniform number in [-0.5, 0.5) from a hash of the name and the place, as the script has
-/// it; 1 more for norms.
-fn weight(name: &str, shape: &[usize]) -> Vec<f32> {
-    let seed = name.bytes().fold(2_166_136_261_u32, |seed, byte| {
-        (seed ^ u32::from(byte)).wrapping_mul(16_777_619)
-    });
-    let shift = if shape.len() == 1 && name.ends_with("norm.weight") {
-        1.0
-    } else {
-        0.0
-    };
-    let value = |index: usize| {
-        let mut x = seed.wrapping_add((index as u32).wrapping_mul(2_654_435_761));
-        x ^= x >> 15;
-        x = x.wrapping_mul(2_246_822_519);
-        x ^= x >> 13;
-        ((x >> 8) as f32 / 16_777_216.0 - 0.5) * 0.5 + shift
-    };
-    (0..shape.iter().product()).map(value).collect()
-}
-
-/// Writes `config.json` and `model.safetensors` as Hugging Face would.
-fn write_model(folder: &Path, case: &Value) {
-    std::fs::write(folder.join("config.json"), case["config"].to_string()).unwrap();
-    let mut header = serde_json::Map::new();
-    let mut data = Vec::new();
-    for (name, shape) in case["shapes"].as_object().unwrap() {
-        let dims: Vec<usize> = shape
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|dim| dim.as_u64().unwrap() as usize)
-            .collect();
-        let start = data.len();
-        for value in weight(name, &dims) {
-            data.extend(value.to_le_bytes());
-        }
-        let entry = serde_json::json!(
-            {"dtype": "F32", "shape": shape, "data_offsets": [start, data.len()]}
-        );
-        header.insert(name.clone(), entry);
-    }
-    let header = Value::Object(header).to_string();
-    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
-    bytes.extend(header.as_bytes());
-    bytes.extend(data);
-    std::fs::write(folder.join("model.safetensors"), bytes).unwrap();
-}
+use tiny::{golden, write_model};
 
 fn assert_close(case: &str, position: usize, found: &[f32], expected: &Value) {
     let expected: Vec<f64> = expected
@@ -86,7 +38,7 @@ fn assert_close(case: &str, position: usize, found: &[f32], expected: &Value) {
 
 #[test]
 fn small_models_agree_with_hugging_face() {
-    let golden: Value = serde_json::from_str(include_str!("golden/tiny_models.json")).unwrap();
+    let golden = golden();
     let ids: Vec<u32> = golden["ids"]
         .as_array()
         .unwrap()
@@ -124,7 +76,7 @@ fn small_models_agree_with_hugging_face() {
 
 #[test]
 fn a_tensor_that_is_missing_or_misshapen_is_named() {
-    let golden: Value = serde_json::from_str(include_str!("golden/tiny_models.json")).unwrap();
+    let golden = golden();
     let case = &golden["cases"]["llama"];
     let name = "model.layers.1.mlp.up_proj.weight";
     let mut missing = case.clone();

@@ -14,7 +14,7 @@ use crate::weights::{Embedding, Linear, Weights};
 /// Positions that go through the layers at once: enough for the matrix products to run at their
 /// full speed (a few hundred rows), few enough that all activations of a small model stay in the
 /// last-level cache (512 × 1,536 × 4 bytes is 3 MB).
-const CHUNK_LEN: usize = 512;
+pub(crate) const CHUNK_LEN: usize = 512;
 
 /// Logits that are held at once: 4 million are 16 MB.
 const LOGITS_MAX: usize = 4 << 20;
@@ -73,9 +73,10 @@ impl Decoder {
         let embedding = weights.embedding("token_embd", config.hidden_len)?;
         let output = match weights.contains("output") {
             true => weights.linear("output", embedding.vocabulary_len(), config.hidden_len)?,
-            false => embedding.tied_output()?,
+            false => weights.tied_output(&embedding)?,
         };
-        let layers = (0..config.layer_count).map(|layer| Layer::load(weights, layer, &config));
+        let layers = weights.layers(&config).into_iter();
+        let layers = layers.map(|layer| Layer::load(weights, layer, &config));
         Ok(Self {
             layers: layers.collect::<Result<_>>()?,
             norm: Norm::load(weights, "output_norm", config.hidden_len, config.norm_eps)?,

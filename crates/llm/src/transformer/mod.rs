@@ -17,5 +17,5 @@ mod rope;
 
 pub use cache::{KvCache, PAGE_LEN};
 pub(crate) use config::{Activation, Config, Window};
-pub(crate) use decoder::Decoder;
+pub(crate) use decoder::{CHUNK_LEN, Decoder};
 pub(crate) use rope::{RopeConfig, RopePairs};

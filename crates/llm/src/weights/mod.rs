@@ -7,15 +7,19 @@
 mod names;
 mod source;
 
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
+use hashbrown::HashSet;
 use tallow::quantized::{QMatMul, QTensor};
-use tallow::{Device, Tensor};
+use tallow::{Device, GpuDevice, Tensor};
 
 pub(crate) use names::Renames;
 pub(crate) use source::Source;
 
 use crate::error::{Error, Result};
+use crate::store::Progress;
+use crate::transformer::Config;
 
 /// The weights of one model file.
 #[derive(Debug)]
@@ -24,22 +28,83 @@ pub(crate) struct Weights<'a> {
     renames: Renames,
     norm_shift: f32,
     device: &'a Device,
+    uploads: Uploads<'a>,
+}
+
+/// Tells how many bytes of the weights are in a GPU's memory.
+struct Uploads<'a> {
+    progress: RefCell<&'a mut dyn Progress>,
+    done_bytes: Cell<u64>,
+}
+
+impl std::fmt::Debug for Uploads<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Uploads of {} bytes", self.done_bytes.get())
+    }
+}
+
+impl Uploads<'_> {
+    /// Moves a matrix to where it is to be, if that is a GPU.
+    fn upload(&self, matrix: &QTensor) -> Result<()> {
+        matrix.upload()?;
+        let done = self.done_bytes.get() + matrix.storage_size_in_bytes() as u64;
+        self.done_bytes.set(done);
+        let mut progress = self.progress.borrow_mut();
+        progress.reached(done);
+        match progress.is_cancelled() {
+            true => Err(Error::Cancelled),
+            false => Ok(()),
+        }
+    }
 }
 
 impl<'a> Weights<'a> {
-    /// The weights of `source`, for a device. `norm_shift` is added to norm weights.
+    /// The weights of `source`, for a device. `norm_shift` is added to norm weights. `progress`
+    /// hears of matrices that are ready.
     pub(crate) fn new(
         source: &'a Source,
         renames: Renames,
         norm_shift: f32,
         device: &'a Device,
+        progress: &'a mut dyn Progress,
     ) -> Self {
         Self {
             source,
             renames,
             norm_shift,
             device,
+            uploads: Uploads {
+                progress: RefCell::new(progress),
+                done_bytes: Cell::new(0),
+            },
         }
+    }
+
+    /// The layers that have to be loaded: all, but on a device on paper one of each kind, since
+    /// equal ones ask for the same kernels.
+    pub(crate) fn layers(&self, config: &Config) -> Vec<usize> {
+        let all = 0..config.layer_count;
+        if !self.device.gpu().is_some_and(GpuDevice::runs_nothing) {
+            return all.collect();
+        }
+        let mut kinds = HashSet::new();
+        let mut chosen = Vec::new();
+        for layer in all {
+            let prefix = match self.source {
+                Source::Gguf(_) => format!("blk.{layer}."),
+                Source::Safetensors(_) => names::safetensors_layer(layer),
+            };
+            let kind = (self.source.kinds_below(&prefix), config.is_global(layer));
+            if kinds.insert(kind) {
+                chosen.push(layer);
+            }
+        }
+        chosen
+    }
+
+    /// Says that there are no more.
+    pub(crate) fn finish(self) {
+        self.uploads.progress.into_inner().end();
     }
 
     /// Where the weights go.
@@ -65,9 +130,10 @@ impl<'a> Weights<'a> {
     /// The matrix of that name with its bias, if it has one.
     pub(crate) fn linear(&self, name: &str, rows: usize, columns: usize) -> Result<Linear> {
         let weight = self.matrix(name, Some(rows), columns)?;
+        self.uploads.upload(&weight)?;
         let bias_name = self.name(name, "bias");
         let bias = match self.source.contains(&bias_name) {
-            true => Some(self.vector(&bias_name, rows)?),
+            true => Some(self.vector(&bias_name, rows)?.to_device(self.device)?),
             false => None,
         };
         Ok(Linear {
@@ -78,11 +144,11 @@ impl<'a> Weights<'a> {
 
     /// The norm weights of that name.
     pub(crate) fn norm(&self, name: &str, len: usize) -> Result<Tensor> {
-        let weight = self.vector(&self.name(name, "weight"), len)?;
-        match self.norm_shift == 0.0 {
-            true => Ok(weight),
-            false => Ok(weight.affine(1.0, f64::from(self.norm_shift))?),
+        let mut weight = self.vector(&self.name(name, "weight"), len)?;
+        if self.norm_shift != 0.0 {
+            weight = weight.affine(1.0, f64::from(self.norm_shift))?;
         }
+        Ok(weight.to_device(self.device)?)
     }
 
     /// The embedding of that name; its rows are the vocabulary.
@@ -91,6 +157,15 @@ impl<'a> Weights<'a> {
         Ok(Embedding {
             vocabulary_len: table.shape().dims()[0],
             table,
+        })
+    }
+
+    /// The embedding as the output's matrix.
+    pub(crate) fn tied_output(&self, embedding: &Embedding) -> Result<Linear> {
+        self.uploads.upload(&embedding.table)?;
+        Ok(Linear {
+            weight: QMatMul::from_arc(Arc::clone(&embedding.table))?,
+            bias: None,
         })
     }
 
@@ -128,6 +203,7 @@ impl<'a> Weights<'a> {
         Ok(Arc::new(tensor.to_device(self.device)))
     }
 
+    /// A vector in main memory: what is done to it while a model is loaded asks for no kernel.
     fn vector(&self, name: &str, len: usize) -> Result<Tensor> {
         let tensor = self.source.tensor(name)?;
         let dims = tensor.shape().dims();
@@ -136,7 +212,7 @@ impl<'a> Weights<'a> {
                 "tensor {name:?} is {dims:?}; its settings want [{len}]"
             )));
         }
-        Ok(tensor.dequantize(self.device)?)
+        Ok(tensor.dequantize(&Device::Cpu)?)
     }
 }
 
@@ -189,14 +265,13 @@ impl Embedding {
 
     /// `[len, columns]`: the rows of the ids, which are in the vocabulary.
     pub(crate) fn forward(&self, ids: &[u32]) -> Result<Tensor> {
-        Ok(self.table.dequantize_rows(ids, &self.table.device())?)
-    }
-
-    /// The same matrix as the output's.
-    pub(crate) fn tied_output(&self) -> Result<Linear> {
-        Ok(Linear {
-            weight: QMatMul::from_arc(Arc::clone(&self.table))?,
-            bias: None,
-        })
+        let device = self.table.device();
+        if device.gpu().is_some_and(GpuDevice::runs_nothing) {
+            // On paper nobody looks at values.
+            let shape = (ids.len(), self.table.shape().dims2()?.1);
+            let zeros = vec![0f32; shape.0 * shape.1];
+            return Ok(Tensor::from_vec(zeros, shape, &device)?);
+        }
+        Ok(self.table.dequantize_rows(ids, &device)?)
     }
 }

@@ -47,6 +47,11 @@ pub(super) fn safetensors_name(name: &str, renames: Renames) -> String {
     }
 }
 
+/// What the names of a layer's tensors start with in safetensors.
+pub(super) fn safetensors_layer(layer: usize) -> String {
+    format!("model.layers.{layer}.")
+}
+
 #[cfg(test)]
 mod tests {
     use super::safetensors_name;
