@@ -48,6 +48,15 @@ impl Tool {
         self
     }
 
+    /// Adds arguments as they are, spaces included.
+    pub(crate) fn arguments(mut self, more: &[String]) -> Self {
+        for argument in more {
+            self.line = format!("{} {argument}", self.line);
+            self.command.arg(argument);
+        }
+        self
+    }
+
     /// Prints the command, runs it, and says how it failed where it did.
     pub(crate) fn run(mut self) -> Result<(), String> {
         println!("$ {}", self.line);

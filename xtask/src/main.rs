@@ -93,6 +93,13 @@ enum Command {
         #[arg(long, default_value_t = 60)]
         seconds: usize,
     },
+    /// Compiles kernels into one file that ships with the program, by NVRTC and without a GPU; with
+    /// the arguments of `tallow cache pack`. Example: `cargo xtask kernel-pack --model smollm2`.
+    KernelPack {
+        /// What goes to `tallow cache pack`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// Measures our programs beside others.
     #[command(subcommand)]
     Bench(bench::Bench),
@@ -133,6 +140,10 @@ fn main() -> ExitCode {
         Command::Soak { seconds } => {
             let line = format!("run --release --locked -p tallow --example soak -- {seconds}");
             verdict(command::cargo(&line).run())
+        }
+        Command::KernelPack { arguments } => {
+            let line = "run --release --locked -p tallow-cli -- cache pack";
+            verdict(command::cargo(line).arguments(&arguments).run())
         }
         Command::Bench(bench) => verdict(bench::run(&bench)),
     }

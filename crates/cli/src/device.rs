@@ -2,9 +2,9 @@
 
 use std::str::FromStr;
 
-use tallow::Device;
+use tallow::{Device, GpuDevice};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// The argument of the commands that run a model.
 #[derive(Debug, clap::Args)]
@@ -14,8 +14,9 @@ pub(crate) struct DeviceArgument {
     device: DeviceName,
 }
 
+/// A device's name in an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum DeviceName {
+pub(crate) enum DeviceName {
     Auto,
     Cpu,
     Cuda(usize),
@@ -41,18 +42,52 @@ impl FromStr for DeviceName {
     }
 }
 
+/// The argument of the commands that measure a GPU.
+#[derive(Debug, clap::Args)]
+pub(crate) struct GpuArgument {
+    /// Which GPU: auto, or cuda:0, metal:0, opencl:0 and the like.
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
+    device: DeviceName,
+}
+
+impl GpuArgument {
+    /// Opens the GPU; `auto` is the first of CUDA, Metal and OpenCL that is there.
+    pub(crate) fn open(&self) -> Result<GpuDevice> {
+        let device = match self.device {
+            DeviceName::Auto => match self.device.open()? {
+                Device::Cpu => Device::new_opencl(0)?,
+                device => device,
+            },
+            name => name.open()?,
+        };
+        match device.gpu() {
+            Some(gpu) => Ok(gpu.clone()),
+            None => Err(Error::text(
+                "--device: wants a GPU; `tallow devices` lists them",
+            )),
+        }
+    }
+}
+
 impl DeviceArgument {
     /// Opens the device.
     pub(crate) fn open(&self) -> Result<Device> {
-        Ok(match self.device {
-            DeviceName::Auto => match Device::cuda_if_available(0)? {
+        self.device.open()
+    }
+}
+
+impl DeviceName {
+    /// Opens the device.
+    pub(crate) fn open(self) -> Result<Device> {
+        Ok(match self {
+            Self::Auto => match Device::cuda_if_available(0)? {
                 Device::Cpu => Device::metal_if_available(0)?,
                 device => device,
             },
-            DeviceName::Cpu => Device::Cpu,
-            DeviceName::Cuda(number) => Device::new_cuda(number)?,
-            DeviceName::Metal(number) => Device::new_metal(number)?,
-            DeviceName::OpenCl(number) => Device::new_opencl(number)?,
+            Self::Cpu => Device::Cpu,
+            Self::Cuda(number) => Device::new_cuda(number)?,
+            Self::Metal(number) => Device::new_metal(number)?,
+            Self::OpenCl(number) => Device::new_opencl(number)?,
         })
     }
 }

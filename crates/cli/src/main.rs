@@ -6,6 +6,8 @@
 //!                  ├─ progress.rs    bars, on a terminal only
 //!                  ├─ interrupt.rs   Ctrl-C
 //!                  ├─ device.rs      where a model runs
+//!                  ├─ trace.rs       TALLOW_TRACE
+//!                  ├─ self_test.rs   every operation's cases on a GPU
 //!                  └─ model.rs       from a model argument to a loaded model
 //! ```
 //! Results go to standard output, everything about them to standard error. What goes wrong is one
@@ -22,6 +24,8 @@ mod model;
 mod output;
 mod process;
 mod progress;
+mod self_test;
+mod trace;
 
 use std::process::ExitCode;
 
@@ -68,9 +72,10 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<()> {
-    // Both are looked at before any work, so that a wrong variable is an error everywhere.
+    // All are looked at before any work, so that a wrong variable is an error everywhere.
     let configured = tallow_threads::configured_threads().map_err(Error::text)?;
     tallow_simd::configured_level().map_err(Error::text)?;
+    trace::start()?;
     let threads = arguments.threads.unwrap_or(configured);
     tallow_threads::with_num_threads(threads, || arguments.command.run())
 }

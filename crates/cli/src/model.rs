@@ -4,11 +4,11 @@ use tallow_formats::gguf;
 use tallow_llm::chat::Message;
 use tallow_llm::store::{ModelPath, Store};
 use tallow_llm::tokenizer::{EncodeOptions, Tokenizer};
-use tallow_llm::{LanguageModel, store};
+use tallow_llm::{LanguageModel, LoadOptions, WarmUp, store};
 
 use crate::device::DeviceArgument;
 use crate::error::{Error, Result};
-use crate::progress::FetchProgress;
+use crate::progress::{FetchProgress, UploadProgress};
 
 /// The files of a model, fetched if they are not on this machine.
 pub(crate) fn find(argument: &str) -> Result<ModelPath> {
@@ -29,8 +29,26 @@ pub(crate) fn say_notice(store: &Store, argument: &str) {
 
 /// The model, loaded.
 pub(crate) fn load(argument: &str, device: &DeviceArgument) -> Result<LanguageModel> {
-    let path = find(argument)?;
-    Ok(LanguageModel::load_on(&path, &device.open()?)?)
+    load_from(&find(argument)?, device, None)
+}
+
+/// The model, loaded and ready to answer: a GPU's kernels are compiled while its weights go up.
+pub(crate) fn load_ready(argument: &str, device: &DeviceArgument) -> Result<LanguageModel> {
+    load_from(&find(argument)?, device, Some(WarmUp::default()))
+}
+
+/// The model of files that are here.
+pub(crate) fn load_from(
+    path: &ModelPath,
+    device: &DeviceArgument,
+    warm_up: Option<WarmUp>,
+) -> Result<LanguageModel> {
+    let options = LoadOptions {
+        device: device.open()?,
+        warm_up,
+    };
+    let mut progress = UploadProgress::new();
+    Ok(LanguageModel::load_with(path, &options, &mut progress)?)
 }
 
 /// Its tokenizer alone.

@@ -72,3 +72,27 @@ impl tallow_llm::store::Progress for FetchProgress {
         self.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed))
     }
 }
+
+/// Draws how far a model's weights are on their way to a GPU, where somebody watches.
+#[derive(Debug)]
+pub(crate) struct UploadProgress(ProgressBar);
+
+impl UploadProgress {
+    pub(crate) fn new() -> Self {
+        Self(ProgressBar::hidden())
+    }
+}
+
+impl tallow_llm::store::Progress for UploadProgress {
+    fn begin(&mut self, step: &str, total_bytes: Option<u64>) {
+        self.0 = bytes_bar(step, total_bytes);
+    }
+
+    fn reached(&mut self, done_bytes: u64) {
+        self.0.set_position(done_bytes);
+    }
+
+    fn end(&mut self) {
+        self.0.finish_and_clear();
+    }
+}

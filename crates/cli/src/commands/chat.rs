@@ -27,7 +27,7 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) fn run(&self) -> Result<()> {
-        let model = model::load(&self.model, &self.device)?;
+        let model = model::load_ready(&self.model, &self.device)?;
         if model.template.is_none() {
             return Err(Error::Text(format!(
                 "{} has no chat format, so it cannot chat; let it continue a text with \

@@ -33,8 +33,11 @@ commands! {
     Tokenize(tokenize),
     Perplexity(perplexity),
     Devices(devices),
+    Cache(cache),
     Bench(bench),
 }
+
+pub(crate) use devices::about as about_gpu;
 
 /// How to choose the next token, for the commands that answer.
 #[derive(Debug, clap::Args)]

@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) fn run(&self) -> Result<()> {
-        let model = model::load(&self.model, &self.device)?;
+        let model = model::load_ready(&self.model, &self.device)?;
         let ids = self.prompt_ids(&model)?;
         let options = GenerateOptions {
             continues_text: self.raw,
@@ -94,8 +94,12 @@ fn summary(model: &LanguageModel, answer: &Answer) -> String {
         StopReason::ContextFull => "; stopped at the end of the model's context",
         StopReason::Cancelled => "; stopped by Ctrl-C",
     };
+    let warm_up = match &model.warm_up {
+        Some(report) => format!("warm-up {report}, "),
+        None => String::new(),
+    };
     format!(
-        "load {:.2} s, prefill {} tokens at {:.1} tokens/s, decode {} tokens at {:.1} \
+        "load {:.2} s, {warm_up}prefill {} tokens at {:.1} tokens/s, decode {} tokens at {:.1} \
          tokens/s{end}",
         model.load_time.as_secs_f64(),
         stats.prefill_tokens,

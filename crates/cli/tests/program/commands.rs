@@ -6,7 +6,7 @@ use std::process::Stdio;
 use crate::support::{Models, run, stderr, stdout, succeed, tallow};
 use tallow_formats::gguf;
 
-const COMMANDS: [&str; 10] = [
+const COMMANDS: [&str; 11] = [
     "run",
     "chat",
     "pull",
@@ -16,6 +16,7 @@ const COMMANDS: [&str; 10] = [
     "tokenize",
     "perplexity",
     "devices",
+    "cache",
     "bench",
 ];
 

@@ -3,10 +3,13 @@
 //! Each measurement has the name and the meaning that `bench/rivals/README.md` gives it, so that
 //! other programs' figures can stand beside ours.
 
+mod cold;
 mod cpu;
+mod first_use;
 mod llm;
 mod operations;
 mod ops;
+mod queue;
 mod requests;
 mod timing;
 
@@ -27,6 +30,8 @@ enum Bench {
     Llm(llm::Arguments),
     Ops(ops::Arguments),
     Cpu(cpu::Arguments),
+    Queue(queue::Arguments),
+    FirstUse(first_use::Arguments),
 }
 
 impl Arguments {
@@ -36,6 +41,8 @@ impl Arguments {
             Bench::Llm(arguments) => arguments.run(),
             Bench::Ops(arguments) => arguments.run(),
             Bench::Cpu(arguments) => arguments.run(),
+            Bench::Queue(arguments) => arguments.run(),
+            Bench::FirstUse(arguments) => arguments.run(),
         }
     }
 }
