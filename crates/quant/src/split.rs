@@ -182,11 +182,16 @@ mod tests {
     #[test]
     fn scales_times_codes_are_the_weights() {
         for &dtype in GgmlDType::ALL {
-            let (n, k) = (3, 512 + if dtype.block_len() == 32 { 96 } else { 0 });
+            let is_super = dtype.block_len() == 256;
+            // Miri takes minutes to look for the scales of a super-block.
+            let (n, k) = match cfg!(miri) {
+                true => (1, if is_super { 256 } else { 96 }),
+                false => (3, if is_super { 512 } else { 608 }),
+            };
             let values: Vec<f32> = (0..n * k).map(|i| ((i * 37) % 101) as f32 - 50.0).collect();
             let mut weight = vec![0; n * dtype.row_bytes(k).unwrap()];
-            if quantize(dtype, &values, &mut weight).is_err() {
-                // A format that can only be read: any bytes are blocks of it.
+            if cfg!(miri) && is_super || quantize(dtype, &values, &mut weight).is_err() {
+                // A format that can only be read: any bytes are its blocks.
                 weight
                     .iter_mut()
                     .enumerate()

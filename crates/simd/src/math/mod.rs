@@ -5,15 +5,15 @@
 //! f32 coefficients, derived by `minimax.py` beside this file, which states weight and interval of
 //! each and prints the constants.
 //!
-//! Largest errors found on x86-64, in units in the last place (ulp) of the exact result, and the
-//! bounds that the tests hold every level to; without a fused multiply-add (scalar) they are
-//! largest. exp, log, tanh and erf were measured over all f32, sigmoid over all whose result is not
-//! yet a limit, sin and cos over all below 2^20 and every 101st beyond.
-//! `cargo run --release -p tallow-simd --example exhaustive_math` measures everything.
+//! Largest errors on x86-64 over all f32, in units in the last place (ulp) of the exact result, and
+//! the bounds that the tests hold every level to; without a fused multiply-add (scalar) most are
+//! largest. `cargo run --release -p tallow-simd --example exhaustive_math` measures them anew (over
+//! x ≥ 0 where f(-x) is ±f(x)), and compares the conversions to f16 and bf16 with those of `half`:
+//! not one differs, at any level.
 //!
 //! | function | exp | log | tanh | erf | sigmoid | sin | cos |
 //! |---|---|---|---|---|---|---|---|
-//! | largest error | 1.02 | 0.96 | 1.34 | 1.31 | 1.75 | 1.50 | 1.49 |
+//! | largest error | 1.02 | 0.96 | 1.34 | 1.31 | 1.75 | 1.50 | 1.50 |
 //! | bound | 1.1 | 1 | 1.5 | 1.5 | 2 | 1.6 | 1.6 |
 //!
 //! At every function: NaN gives NaN, limits at ±∞ and signed zeros are exact, denormals are
