@@ -33,9 +33,22 @@ pub(crate) fn tool(program: &str, arguments: &str) -> Tool {
     command
         .args(arguments.split_whitespace())
         .current_dir(root());
+    forget_package(&mut command);
     Tool {
         command,
         line: format!("{program} {arguments}"),
+    }
+}
+
+/// Takes from the command what cargo tells this program of its own package. Build scripts that look
+/// at such variables would run again, and all that needs them be compiled again, each time when one
+/// goes from `cargo build` to `cargo xtask` and back.
+pub(crate) fn forget_package(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(&name);
+        }
     }
 }
 

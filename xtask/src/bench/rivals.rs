@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use super::lines;
-use crate::command::root;
+use crate::command::{forget_package, root};
 
 /// What is measured.
 pub(super) enum Suite<'a> {
@@ -200,6 +200,7 @@ impl Program {
     fn command(&self, words: &[String]) -> Command {
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).current_dir(root());
+        forget_package(&mut command);
         for (name, value) in &self.environment {
             command.env(name, value);
         }
