@@ -12,7 +12,10 @@ const SHIM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../gpu/tests/metal");
 
 pub(crate) fn is_there() -> bool {
     let mut version = Command::new(PROGRAM);
-    let version = version.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+    let version = version
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     version.status().is_ok_and(|status| status.success())
 }
 
