@@ -4,7 +4,9 @@
 //! core crates are those that know nothing of models: they are checked for every system, and their
 //! vector kernels are tested on the other processor as well, emulated where it is not at hand.
 
-use crate::command::{Tool, cargo};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::command::{Tool, cargo, root};
 use crate::need::Need;
 use crate::plan::Step;
 use crate::{compat_api, compat_tests, ops_table, tidy};
@@ -193,13 +195,24 @@ fn miri() -> Result<(), String> {
 const PACKAGE: Step = Step {
     name: "package",
     needs: &[],
-    run: || {
-        // What is never published cannot be packaged.
-        let own = "--exclude xtask --exclude ops-table --exclude candle-core \
-                   --exclude candle-nn";
-        cargo(&format!("package --workspace --locked --allow-dirty {own}")).run()
-    },
+    run: package,
 };
+
+/// Packs every crate that is to be published, and builds it from the package.
+fn package() -> Result<(), String> {
+    // Cargo unpacks the crates that others need once for each path of its target folder: at a path
+    // that was used before, it would build with the sources of that time.
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let name = format!("package-{}", now.map_or(0, |age| age.as_secs()));
+    let folder = root().join("target").join(name);
+    // What is never published cannot be packaged.
+    let own = "--exclude xtask --exclude ops-table --exclude candle-core --exclude candle-nn";
+    let package = cargo(&format!("package --workspace --locked --allow-dirty {own}"));
+    let result = package.env("CARGO_TARGET_DIR", &folder).run();
+    // Whatever is left over costs room only.
+    let _ = std::fs::remove_dir_all(&folder);
+    result
+}
 
 const COMPAT_API: Step = Step {
     name: "compat-api",
