@@ -63,6 +63,8 @@ pub struct DeviceInfo {
     pub has_f64: bool,
     /// Commands of a batch run one after the other anyway.
     pub in_order: bool,
+    /// It has CUDA's tensor cores with bf16 (sm_80 and later), for kernels that are CUDA's own.
+    pub tensor_cores: bool,
 }
 
 /// Where a buffer lies.

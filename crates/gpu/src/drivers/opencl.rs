@@ -206,6 +206,7 @@ fn describe(platform: Pointer, device: Pointer, ordinal: usize, in_order: bool) 
         unified_memory: number(device, device::CL_DEVICE_HOST_UNIFIED_MEMORY) != 0,
         has_f64,
         in_order,
+        tensor_cores: false,
     }
 }
 

@@ -36,6 +36,7 @@ pub(super) fn paper(api: Api, target: &str, compile: Compile) -> Arc<dyn Driver>
         unified_memory: false,
         has_f64: api != Api::Metal,
         in_order: true,
+        tensor_cores: api == Api::Cuda,
     };
     over(info, compile)
 }

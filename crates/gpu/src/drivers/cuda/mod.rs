@@ -8,6 +8,7 @@
 
 mod chain;
 pub(super) mod compile;
+mod find;
 mod launch;
 mod memory;
 mod nvrtc;
@@ -178,7 +179,7 @@ pub(super) fn open(ordinal: usize) -> Result<Arc<dyn Driver>> {
     // The `a` targets have the instructions of that generation alone; every Hopper runs them.
     let suffix = if major >= 9 { "a" } else { "" };
     let architecture = format!("sm_{major}{minor}{suffix}");
-    let info = describe(&context, ordinal, &architecture)?;
+    let info = describe(&context, ordinal, (major, &architecture))?;
     Ok(Arc::new(Cuda {
         info,
         architecture,
@@ -203,7 +204,14 @@ fn driver_version() -> Result<i32> {
     Ok(driver)
 }
 
-fn describe(context: &CudaContext, ordinal: usize, architecture: &str) -> Result<DeviceInfo> {
+/// The generation whose tensor cores take bf16.
+const TENSOR_CORES_SINCE: i32 = 8;
+
+fn describe(
+    context: &CudaContext,
+    ordinal: usize,
+    (major, architecture): (i32, &str),
+) -> Result<DeviceInfo> {
     use sys::CUdevice_attribute as A;
     let about = |what| {
         let value = context
@@ -230,6 +238,7 @@ fn describe(context: &CudaContext, ordinal: usize, architecture: &str) -> Result
         unified_memory: about(A::CU_DEVICE_ATTRIBUTE_INTEGRATED)? != 0,
         has_f64: true,
         in_order: true,
+        tensor_cores: major >= TENSOR_CORES_SINCE,
     })
 }
 

@@ -133,6 +133,7 @@ fn describe(device: &ProtocolObject<dyn MTLDevice>, ordinal: usize) -> DeviceInf
         unified_memory: device.hasUnifiedMemory(),
         has_f64: false,
         in_order: false,
+        tensor_cores: false,
     }
 }
 

@@ -140,6 +140,7 @@ impl Sim {
             unified_memory: false,
             has_f64: true,
             in_order: false,
+            tensor_cores: false,
         };
         Self::new(info, None, bodies.iter().cloned().collect(), settings)
     }

@@ -16,12 +16,7 @@ KERNEL(attention_row, WG)(IN(XT, q), IN(KT, k), IN(KT, v), OUT(XT, out), PARAMS(
     const ulong v0 = p.v.offset + batch * p.v.batch + (head / p.group) * p.v.head;
     for (uint d = t; d < p.head_dim; d += WG)
         query[d] = LOAD(XT, q, q0 + d * p.q.feature) * p.scale;
-    /* The last query stands at the last key; queries before the first key see nothing. */
-    const uint own = p.kv_len + position + 1u;
-    const uint past = own > p.q_len ? own - p.q_len : 0u;
-    const uint end = p.causal != 0u ? past : p.kv_len;
-    uint from = p.window != 0u && past + 1u > p.window ? past + 1u - p.window : 0u;
-    from = from < end ? from : end;
+    const uint end = sees_end(position, p), from = sees_from(position, p);
     const uint split = p.head_dim <= 64u ? 2u : 1u, lanes = WG / split;
     const uint lane = t % lanes, share = t / lanes;
     float sums[4] = {0.0f, 0.0f, 0.0f, 0.0f};

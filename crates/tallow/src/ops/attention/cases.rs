@@ -141,7 +141,7 @@ pub(super) fn cases() -> Vec<Case> {
         softcap: Some(2.0),
         ..causal
     };
-    let shapes: [(Sizes, AttentionOptions); 13] = [
+    let shapes: [(Sizes, AttentionOptions); 17] = [
         ([1, 1, 1, 1, 1, 1], plain),
         ([2, 4, 2, 3, 5, 8], plain),
         ([2, 4, 2, 3, 5, 8], causal),
@@ -155,6 +155,11 @@ pub(super) fn cases() -> Vec<Case> {
         ([0, 2, 1, 3, 3, 4], plain),
         ([1, 2, 1, 0, 3, 4], plain),
         ([1, 4, 1, 80, 80, 72], window),
+        // Each width of the tiled kernels, and a head too long for them.
+        ([1, 4, 2, 20, 60, 96], plain),
+        ([1, 2, 1, 40, 75, 128], causal),
+        ([1, 2, 1, 17, 40, 256], softcap),
+        ([1, 2, 1, 9, 20, 300], window),
     ];
     shapes
         .into_iter()

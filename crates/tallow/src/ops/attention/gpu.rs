@@ -1,9 +1,10 @@
-//! The launch: a group of threads a query of a head, over all its keys.
+//! The launches: for few queries a group of threads a query of a head, over all its keys; for many a
+//! group a tile of queries, on tensor cores where the device has them.
 
 use super::AttentionOptions;
-use crate::Result;
 use crate::gpu::{GpuStorage, GpuView, dtype_word, launch};
-use tallow_gpu::{KernelSource, Variant, params_text};
+use crate::{DType, Result};
+use tallow_gpu::{DeviceInfo, KernelSource, Variant, params_text};
 
 tallow_gpu::params! {
     /// A tensor `[batch, heads, len, head_dim]`: where it starts, and its strides, in elements.
@@ -58,10 +59,46 @@ fn params() -> (String, usize) {
 /// The longest head: what the kernel keeps of a query in shared memory.
 pub(super) const HEAD_DIM_MAX: usize = 512;
 
-static ATTENTION: KernelSource = KernelSource::new(
+/// The longest head of tiles of queries.
+const TILED_HEAD_MAX: u32 = 256;
+/// Query positions from which tiles are faster than a group a query.
+const TILED_QUERIES_MIN: u32 = 8;
+
+const SEES: &str = include_str!("sees.gpu.h");
+const FLASH_TEXT: &str = include_str!("flash.gpu.h");
+const FLASH_HEADERS: &[&str] = &[SEES, include_str!("../matmul/mma.gpu.h")];
+static FLASH: KernelSource = KernelSource::new(
+    "attention_flash",
+    FLASH_TEXT,
+    FLASH_HEADERS,
+    Some(params),
+    128,
+);
+/// For heads of more than 128 features: half the rows, as shared memory has it.
+static FLASH_LONG: KernelSource = KernelSource::new(
+    "attention_flash",
+    FLASH_TEXT,
+    FLASH_HEADERS,
+    Some(params),
+    64,
+);
+
+static TILE: KernelSource = KernelSource::new(
+    "attention_tile",
+    include_str!("tile.gpu.h"),
+    &[SEES],
+    Some(params),
+    128,
+);
+/// Query rows of a group of `TILE`.
+const TILE_ROWS: u32 = 32;
+/// Shared memory that it takes at most.
+const TILE_BYTES: u32 = 32 << 10;
+
+static ROW: KernelSource = KernelSource::new(
     "attention_row",
     include_str!("attention.gpu.h"),
-    &[],
+    &[SEES],
     Some(params),
     128,
 );
@@ -128,8 +165,42 @@ pub(super) fn attention(
         softcap: options.softcap.unwrap_or(0.0),
         unused: 0,
     };
-    let variant = Variant::new(&ATTENTION)
+    let dtypes = (q.dtype(), k.dtype());
+    let (variant, groups) = match tiled(out.device().info(), dtypes, &params) {
+        Some((variant, rows_of_group)) => {
+            let tiles = (q_len * params.group).div_ceil(rows_of_group);
+            (variant, tiles * batch * kv_heads)
+        }
+        None => (Variant::new(&ROW), rows as u32),
+    };
+    let variant = variant
         .define("XT", dtype_word(q.dtype()))
         .define("KT", dtype_word(k.dtype()));
-    launch(&variant, [q, k, v], out, &params, [rows as u32, 1, 1])
+    launch(&variant, [q, k, v], out, &params, [groups, 1, 1])
+}
+
+/// A kernel for tiles of queries, and the rows of a group, where it pays: on tensor cores where the
+/// device has them and the keys are of their types. Of shapes, dtypes and device alone.
+fn tiled(
+    info: &DeviceInfo,
+    (q, k): (DType, DType),
+    params: &AttentionParams,
+) -> Option<(Variant, u32)> {
+    if params.q_len < TILED_QUERIES_MIN || params.head_dim > TILED_HEAD_MAX {
+        return None;
+    }
+    let rounded = |sizes: &[u32]| sizes.iter().copied().find(|size| params.head_dim <= *size);
+    if !info.tensor_cores || !matches!(k, DType::F16 | DType::BF16) {
+        let head = rounded(&[64, 128]).unwrap_or(TILED_HEAD_MAX);
+        let variant = Variant::new(&TILE).define("HEAD", head);
+        return (info.shared_bytes >= TILE_BYTES).then_some((variant, TILE_ROWS));
+    }
+    let head = rounded(&[64, 96, 128]);
+    let source = if head.is_some() { &FLASH } else { &FLASH_LONG };
+    // f32 is two terms of the keys' f16.
+    let variant = Variant::new(source)
+        .define("TERMS", if q == DType::F32 { 2 } else { 1 })
+        .define("HEAD", head.unwrap_or(TILED_HEAD_MAX))
+        .define("SOFTCAP", u32::from(params.softcap != 0.0));
+    Some((variant, source.group() / 2))
 }

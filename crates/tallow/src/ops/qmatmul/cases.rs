@@ -105,6 +105,10 @@ pub(super) fn cases() -> Vec<Case> {
             cases.extend(case(format, 37, dims));
         }
     }
+    // More than a tile along each side.
+    for format in [GgmlDType::Q4_1, GgmlDType::Q8_0, GgmlDType::F16] {
+        cases.extend(case(format, 67, &[66, 288]));
+    }
     cases
 }
 

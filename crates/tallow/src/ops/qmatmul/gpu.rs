@@ -1,9 +1,10 @@
-//! The launches: a subgroup a weight row for few rows of x, tiles for many.
+//! The launches: a subgroup a weight row for few rows of x; tiles for many, on tensor cores where the
+//! device has them.
 
 use crate::gpu::{GpuStorage, GpuView, dtype_word, span};
 use crate::quantized::{Form, QTensor};
 use crate::{DType, Result};
-use tallow_gpu::{KernelSource, Variant, params_text};
+use tallow_gpu::{DeviceInfo, KernelSource, Variant, params_text};
 
 tallow_gpu::params! {
     /// What a product with blocks takes.
@@ -39,12 +40,85 @@ static MANY: KernelSource = KernelSource::new(
     256,
 );
 
+const MMA_TEXT: &str = include_str!("mma.gpu.h");
+const MMA_HEADERS: &[&str] = &[include_str!("../matmul/mma.gpu.h")];
+static MMA: KernelSource = KernelSource::new(
+    "qmatmul_mma",
+    MMA_TEXT,
+    MMA_HEADERS,
+    Some(params_text::<QMatMulParams>),
+    128,
+);
+static MMA_WIDE: KernelSource = KernelSource::new(
+    "qmatmul_mma_wide",
+    MMA_TEXT,
+    MMA_HEADERS,
+    Some(params_text::<QMatMulParams>),
+    256,
+);
+
 /// Rows of x up to which a subgroup a weight row is faster than tiles of 64: tiles do the work of
 /// 64 rows whatever their number.
 const FEW_ROWS: u32 = 8;
 /// Weight rows of a group of `FEW`: a subgroup each.
 const ROWS_PER_GROUP: u32 = 4;
 const TILE: u32 = 64;
+const TILE_WIDE: u32 = 128;
+
+/// How a product is computed.
+#[derive(Clone, Copy, PartialEq)]
+enum Way {
+    /// A subgroup a weight row.
+    Few,
+    /// Tiles of f32.
+    Many,
+    /// Tiles on tensor cores.
+    Mma,
+    /// Larger tiles, of which there must be enough for the whole device.
+    MmaWide,
+}
+
+impl Way {
+    /// The way for `m` rows of x and `n` of W: of shapes, form and device alone.
+    fn of(info: &DeviceInfo, form: Form, m: u32, n: u32) -> Self {
+        let wide = m.div_ceil(TILE_WIDE).saturating_mul(n.div_ceil(TILE_WIDE));
+        match form {
+            _ if m <= FEW_ROWS => Self::Few,
+            // Two bf16 terms do not hold a weight of f32.
+            Form::Plain(DType::F32) => Self::Many,
+            _ if !info.tensor_cores => Self::Many,
+            _ if wide >= info.units => Self::MmaWide,
+            _ => Self::Mma,
+        }
+    }
+
+    fn variant(self, form: Form, m: u32) -> Variant {
+        // bf16 is one term, all else two.
+        let terms = if matches!(form, Form::Plain(DType::BF16)) {
+            1
+        } else {
+            2
+        };
+        match self {
+            // A variant for one row, and one for up to eight.
+            Self::Few => Variant::new(&FEW)
+                .define("FEW", 1)
+                .define("ROWS", if m == 1 { 1 } else { FEW_ROWS }),
+            Self::Many => Variant::new(&MANY).define("FEW", 0),
+            Self::Mma => Variant::new(&MMA).define("W_TERMS", terms),
+            Self::MmaWide => Variant::new(&MMA_WIDE).define("W_TERMS", terms),
+        }
+    }
+
+    /// Rows and columns of a group's results.
+    fn tile(self) -> [u32; 2] {
+        match self {
+            Self::Few => [FEW_ROWS, ROWS_PER_GROUP],
+            Self::Many | Self::Mma => [TILE; 2],
+            Self::MmaWide => [TILE_WIDE; 2],
+        }
+    }
+}
 
 /// `out[m, n] = x[m, k] · Wᵀ`; x is row-major.
 pub(super) fn multiply(weight: &QTensor, x: GpuView<'_>, out: &GpuStorage) -> Result<()> {
@@ -57,13 +131,8 @@ pub(super) fn multiply(weight: &QTensor, x: GpuView<'_>, out: &GpuStorage) -> Re
         return Ok(out.device().fill(out.buffer(), out.whole().1, 0)?);
     }
     let uploaded = weight.uploaded()?;
-    let few = m <= FEW_ROWS;
-    let variant = Variant::new(if few { &FEW } else { &MANY }).define("FEW", u32::from(few));
-    let variant = match few {
-        // A variant for one row, and one for up to eight.
-        true => variant.define("ROWS", if m == 1 { 1 } else { FEW_ROWS }),
-        false => variant,
-    };
+    let way = Way::of(out.device().info(), uploaded.form, m, n);
+    let variant = way.variant(uploaded.form, m);
     let (variant, scales_at) = match uploaded.form {
         Form::Plain(dtype) => (variant.define("BITS", 0).define("WT", dtype_word(dtype)), 0),
         Form::Codes {
@@ -77,19 +146,17 @@ pub(super) fn multiply(weight: &QTensor, x: GpuView<'_>, out: &GpuStorage) -> Re
             (variant.define("SCALE", scale), scales_at)
         }
     };
-    let tiles = |size: u32| size.div_ceil(TILE);
+    let [rows_tile, columns_tile] = way.tile();
+    let (tiles_m, tiles_n) = (m.div_ceil(rows_tile), n.div_ceil(columns_tile));
     let params = QMatMulParams {
         offset: x.layout().start_offset() as u64,
         scales_at,
         m,
         n,
         k,
-        tiles_n: tiles(n),
+        tiles_n,
     };
-    let groups = match few {
-        true => n.div_ceil(ROWS_PER_GROUP),
-        false => tiles(n).saturating_mul(tiles(m)),
-    };
+    let groups = tiles_n.saturating_mul(tiles_m);
     let weights = (&uploaded.buffer, 0..uploaded.buffer.bytes());
     let operands = [weights, span(x), out.whole()];
     Ok(out

@@ -1,0 +1,210 @@
+//! Matrix products of a device, checked and timed: `device_products cuda:0`.
+//!
+//! Each product is checked at a sample of its results against sums in f64, and the error is given
+//! relative to the sum of the magnitudes. Times are medians of seven batches that end with
+//! `synchronize`. A second argument narrows the run to the lines whose names contain it.
+#![allow(clippy::print_stdout)]
+
+use std::time::Instant;
+use tallow::quantized::{GgmlDType, QMatMul, QTensor};
+use tallow::{DType, Device, Result, Tensor, bail};
+
+/// Results that are checked along each side.
+const SAMPLES: usize = 12;
+/// Seconds of a batch that is timed.
+const BATCH_SECONDS: f64 = 0.02;
+
+struct Run {
+    device: Device,
+    filter: String,
+    failed: usize,
+}
+
+fn main() -> Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let name = arguments.next().unwrap_or_default();
+    let device = match name.as_str() {
+        "cpu" => Device::Cpu,
+        "cuda:0" => Device::new_cuda(0)?,
+        "opencl:0" => Device::new_opencl(0)?,
+        "metal:0" => Device::new_metal(0)?,
+        _ => bail!("device_products: {name:?}; wants cpu, cuda:0, opencl:0 or metal:0"),
+    };
+    let mut run = Run {
+        device,
+        filter: arguments.next().unwrap_or_default(),
+        failed: 0,
+    };
+    println!("name,error,microseconds,teraflops");
+    quantized(&mut run)?;
+    dense(&mut run)?;
+    match run.failed {
+        0 => Ok(()),
+        failed => bail!("{failed} products are off by more than their bounds"),
+    }
+}
+
+/// Rows of x, rows and columns of W: odd tails, the layers of SmolLM2-135M, and large ones.
+const QUANTIZED: [[usize; 3]; 12] = [
+    [9, 37, 256],
+    [65, 131, 512],
+    [512, 192, 768],
+    [32, 576, 768],
+    [512, 576, 768],
+    [512, 1536, 768],
+    [512, 576, 1536],
+    [2048, 1536, 768],
+    [200, 3001, 1024],
+    [1, 4096, 4096],
+    [512, 4096, 4096],
+    [4096, 4096, 4096],
+];
+
+fn quantized(run: &mut Run) -> Result<()> {
+    use GgmlDType::{BF16, F16, F32, Q4_0, Q4_1, Q4K, Q6K, Q8_0};
+    for format in [Q4_0, Q4_1, Q8_0, Q4K, Q6K, F16, BF16, F32] {
+        for [m, n, k] in QUANTIZED {
+            let name = format!("qmatmul_{format:?}_{m}x{n}x{k}");
+            if !run.wants(&name) {
+                continue;
+            }
+            let values = Tensor::randn(0f32, 1f32, (n, k), &Device::Cpu)?;
+            let weight = QTensor::quantize(&values, format)?;
+            let unpacked = weight.dequantize(&Device::Cpu)?;
+            let matrix = QMatMul::from_qtensor(weight)?.to_device(&run.device)?;
+            let x = Tensor::randn(0f32, 1f32, (m, k), &Device::Cpu)?;
+            let on_device = x.to_device(&run.device)?;
+            // The processor rounds x to eight bits; a device has about sixteen bits of it.
+            let bound = if run.device.is_cpu() { 5e-3 } else { 8e-6 };
+            let operands = [&x, &unpacked.t()?];
+            run.product(&name, operands, bound, || matrix.forward(&on_device))?;
+        }
+    }
+    Ok(())
+}
+
+fn dense(run: &mut Run) -> Result<()> {
+    for dtype in [DType::F32, DType::F16, DType::BF16] {
+        // Sums in f32; the result is rounded to the dtype.
+        let bound = match dtype {
+            DType::F32 => 2e-6,
+            DType::F16 => 1e-3,
+            _ => 8e-3,
+        };
+        for [m, n, k] in [
+            [1024, 1024, 1024],
+            [4096, 4096, 4096],
+            [8192, 8192, 8192],
+            [1000, 600, 520],
+            [1, 4096, 4096],
+        ] {
+            for turned in ["", "_rhsT", "_lhsT"] {
+                let name = format!("matmul_{}_{m}x{n}x{k}{turned}", dtype.as_str());
+                if !run.wants(&name) || (!turned.is_empty() && m > 4096) {
+                    continue;
+                }
+                let random = |rows, columns| {
+                    Tensor::randn(0f32, 1f32, (rows, columns), &run.device)?.to_dtype(dtype)
+                };
+                let lhs = match turned {
+                    "_lhsT" => random(k, m)?.t()?,
+                    _ => random(m, k)?,
+                };
+                let rhs = match turned {
+                    "_rhsT" => random(n, k)?.t()?,
+                    _ => random(k, n)?,
+                };
+                run.product(&name, [&lhs, &rhs], bound, || lhs.matmul(&rhs))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Run {
+    fn wants(&self, name: &str) -> bool {
+        name.contains(&self.filter)
+    }
+
+    /// Checks and times the product of `lhs [m, k]` and `rhs [k, n]`.
+    fn product(
+        &mut self,
+        name: &str,
+        [lhs, rhs]: [&Tensor; 2],
+        bound: f64,
+        product: impl Fn() -> Result<Tensor>,
+    ) -> Result<()> {
+        let ((m, k), (_, n)) = (lhs.dims2()?, rhs.dims2()?);
+        let error = worst_error(lhs, rhs, &product()?)?;
+        let seconds = self.seconds(&product)?;
+        let rate = 2.0 * (m * n) as f64 * k as f64 / seconds / 1e12;
+        // A NaN is a failure too.
+        let verdict = if error <= bound { "" } else { ",WRONG" };
+        self.failed += usize::from(!verdict.is_empty());
+        println!("{name},{error:.2e},{:.2},{rate:.2}{verdict}", seconds * 1e6);
+        Ok(())
+    }
+
+    /// Seconds of one call: the median of seven batches.
+    fn seconds(&self, call: &impl Fn() -> Result<Tensor>) -> Result<f64> {
+        let batch = |calls: usize| -> Result<f64> {
+            let start = Instant::now();
+            for _ in 0..calls {
+                call()?;
+            }
+            self.device.synchronize()?;
+            Ok(start.elapsed().as_secs_f64())
+        };
+        batch(3)?;
+        let calls = (BATCH_SECONDS * 3.0 / batch(3)?).ceil().clamp(1.0, 2000.0) as usize;
+        let mut times = (0..7).map(|_| batch(calls)).collect::<Result<Vec<f64>>>()?;
+        times.sort_by(f64::total_cmp);
+        Ok(times[3] / calls as f64)
+    }
+}
+
+/// Rows or columns to look at: the first and last, and some between.
+fn sample(size: usize) -> Vec<usize> {
+    let count = SAMPLES.min(size);
+    (0..count)
+        .map(|at| at * (size - 1) / (count - 1).max(1))
+        .collect()
+}
+
+/// A row as f64.
+fn row(matrix: &Tensor, at: usize) -> Result<Vec<f64>> {
+    let row = matrix.narrow(0, at, 1)?.contiguous()?.flatten_all()?;
+    row.to_dtype(DType::F32)?
+        .to_device(&Device::Cpu)?
+        .to_dtype(DType::F64)?
+        .to_vec1()
+}
+
+fn worst_error(lhs: &Tensor, rhs: &Tensor, out: &Tensor) -> Result<f64> {
+    let columns = sample(rhs.dims2()?.1);
+    let turned = rhs.t()?;
+    let rhs: Vec<Vec<f64>> = columns
+        .iter()
+        .map(|&at| row(&turned, at))
+        .collect::<Result<_>>()?;
+    let mut worst = 0f64;
+    for at in sample(lhs.dims2()?.0) {
+        let (left, got) = (row(lhs, at)?, row(out, at)?);
+        for (&column, right) in columns.iter().zip(&rhs) {
+            let products = left.iter().zip(right).map(|(a, b)| a * b);
+            let (sum, size) = products.fold((0.0, 0.0), |(sum, size), product| {
+                (sum + product, size + f64::abs(product))
+            });
+            let error = (got[column] - sum).abs() / size.max(f64::MIN_POSITIVE);
+            worst = if error.is_nan() {
+                f64::NAN
+            } else {
+                worst.max(error)
+            };
+            if worst.is_nan() {
+                return Ok(worst);
+            }
+        }
+    }
+    Ok(worst)
+}
