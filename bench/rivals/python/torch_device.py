@@ -52,6 +52,33 @@ def products():
                 yield name, 2 * m * n * k, lhs, rhs
 
 
+ATTENTIONS = [
+    (9, 3, 32, 32, 64),
+    (9, 3, 512, 512, 64),
+    (9, 3, 2048, 2048, 64),
+    (32, 8, 1024, 1024, 128),
+    (4, 1, 512, 512, 256),
+    (9, 3, 1, 512, 64),
+    (32, 8, 1, 8192, 128),
+]
+
+
+def attentions():
+    for dtype_name in ("f16", "bf16"):
+        dtype = DTYPES[dtype_name]
+        for heads, kv_heads, q_len, kv_len, head_dim in ATTENTIONS:
+            shape = f"{heads}x{kv_heads}x{q_len}x{kv_len}x{head_dim}"
+            q, k, v = (
+                torch.randn(1, count, length, head_dim, device="cuda").to(dtype)
+                for count, length in ((heads, q_len), (kv_heads, kv_len), (kv_heads, kv_len))
+            )
+            work = 4 * heads * head_dim * (q_len * kv_len - q_len * (q_len - 1) // 2)
+            # One query sees all keys; PyTorch's causal mask would show it the first alone.
+            yield f"attention_{dtype_name}_{dtype_name}_{shape}", work, (
+                lambda q=q, k=k, v=v: torch.nn.functional.scaled_dot_product_attention(
+                    q, k, v, is_causal=q.shape[2] > 1, enable_gqa=True))
+
+
 def main():
     wanted = sys.argv[1] if len(sys.argv) > 1 else ""
     torch.backends.cuda.matmul.allow_tf32 = False
@@ -61,6 +88,12 @@ def main():
             continue
         lhs, rhs = lhs(), rhs()
         time_of_one = seconds(lambda: lhs @ rhs)
+        print(f"{name},{time_of_one * 1e6:.2f},{flops / time_of_one / 1e12:.2f}", flush=True)
+        del lhs, rhs
+    for name, flops, call in attentions():
+        if wanted not in name:
+            continue
+        time_of_one = seconds(call)
         print(f"{name},{time_of_one * 1e6:.2f},{flops / time_of_one / 1e12:.2f}", flush=True)
 
 

@@ -34,6 +34,7 @@ pub struct Kernel {
     name: String,
     group: u32,
     overlaps_start: bool,
+    of_library: bool,
     handle: Handle,
 }
 
@@ -47,8 +48,20 @@ impl Kernel {
             name,
             group,
             overlaps_start,
+            of_library: false,
             handle,
         }
+    }
+    /// What a driver's library does in place of a kernel.
+    pub(crate) fn of_library(name: String, handle: Handle) -> Self {
+        Self {
+            of_library: true,
+            ..Self::new(name, 1, false, handle)
+        }
+    }
+    /// The driver's library does it: it is no function that a launch could name.
+    pub fn is_of_library(&self) -> bool {
+        self.of_library
     }
     /// A number that no other kernel of this process has.
     pub fn id(&self) -> u64 {

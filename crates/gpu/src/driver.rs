@@ -5,6 +5,7 @@
 //! compiled kernel is kept is the same for all of them, and lies in the rest of this crate.
 
 use crate::command::Step;
+use crate::product::{Product, ProductPlan};
 use crate::{GpuError, Result};
 use std::any::Any;
 use std::fmt;
@@ -210,6 +211,12 @@ pub trait Driver: Send + Sync {
     /// A device on paper: kernels are asked for and none runs, so that no value means anything.
     fn runs_nothing(&self) -> bool {
         false
+    }
+
+    /// Plans a product of dense matrices by the driver's own library; `None` if there is none, or it
+    /// cannot. A launch of the plan comes back as one of a kernel.
+    fn product(&self, _product: &Product) -> Result<Option<ProductPlan>> {
+        Ok(None)
     }
 
     /// Bytes free on the device, where the interface tells.

@@ -19,6 +19,7 @@ mod error;
 mod hazards;
 mod params;
 mod pool;
+mod product;
 mod settings;
 mod source;
 mod stream;
@@ -33,6 +34,7 @@ pub use device::{Buffer, GpuDevice, Recording, Statistics};
 pub use driver::{Api, DeviceInfo, Driver, Handle, Memory, MemoryKind, Program, Ticket};
 pub use error::{GpuError, Result};
 pub use params::{Field, Params};
+pub use product::{MatrixLayout, MatrixPlace, Number, Product, ProductPlan};
 pub use settings::{Settings, default_pack};
 pub use source::{Define, KernelSource, Signature, Variant, params_text};
 

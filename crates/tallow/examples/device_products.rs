@@ -1,11 +1,12 @@
-//! Matrix products of a device, checked and timed: `device_products cuda:0`.
+//! Matrix products and attention of a device, checked and timed: `device_products cuda:0`.
 //!
 //! Each product is checked at a sample of its results against sums in f64, and the error is given
-//! relative to the sum of the magnitudes. Times are medians of seven batches that end with
+//! relative to the sum of the magnitudes; attention is compared with the processor's. Times are medians of seven batches that end with
 //! `synchronize`. A second argument narrows the run to the lines whose names contain it.
 #![allow(clippy::print_stdout)]
 
 use std::time::Instant;
+use tallow::ops::{AttentionOptions, attention};
 use tallow::quantized::{GgmlDType, QMatMul, QTensor};
 use tallow::{DType, Device, Result, Tensor, bail};
 
@@ -38,6 +39,7 @@ fn main() -> Result<()> {
     println!("name,error,microseconds,teraflops");
     quantized(&mut run)?;
     dense(&mut run)?;
+    attentions(&mut run)?;
     match run.failed {
         0 => Ok(()),
         failed => bail!("{failed} products are off by more than their bounds"),
@@ -121,6 +123,55 @@ fn dense(run: &mut Run) -> Result<()> {
     Ok(())
 }
 
+/// Heads, heads of keys, queries, keys, features: SmolLM2's, long heads, one query.
+const ATTENTIONS: [[usize; 5]; 9] = [
+    [9, 3, 32, 32, 64],
+    [9, 3, 512, 512, 64],
+    [9, 3, 2048, 2048, 64],
+    [9, 3, 100, 3000, 64],
+    [32, 8, 1024, 1024, 128],
+    [8, 2, 300, 700, 96],
+    [4, 1, 512, 512, 256],
+    [9, 3, 1, 512, 64],
+    [32, 8, 1, 8192, 128],
+];
+
+fn attentions(run: &mut Run) -> Result<()> {
+    use DType::{BF16, F16, F32};
+    for (dtype, kv_dtype, bound) in [(F32, F16, 2e-5), (F16, F16, 2e-3), (BF16, BF16, 2e-2)] {
+        for [heads, kv_heads, q_len, kv_len, head_dim] in ATTENTIONS {
+            let shape = format!("{heads}x{kv_heads}x{q_len}x{kv_len}x{head_dim}");
+            let name = format!("attention_{}_{}_{shape}", dtype.as_str(), kv_dtype.as_str());
+            if !run.wants(&name) {
+                continue;
+            }
+            let random = |heads, len, dtype| {
+                let shape = (1, heads, len, head_dim);
+                Tensor::randn(0f32, 1f32, shape, &Device::Cpu)?.to_dtype(dtype)
+            };
+            let q = random(heads, q_len, dtype)?;
+            let [k, v] = [
+                random(kv_heads, kv_len, kv_dtype)?,
+                random(kv_heads, kv_len, kv_dtype)?,
+            ];
+            let options = AttentionOptions::causal(1.0 / (head_dim as f32).sqrt());
+            let want = attention(&q, &k, &v, options)?;
+            let there = |tensor: &Tensor| tensor.to_device(&run.device);
+            let (q, k, v) = (there(&q)?, there(&k)?, there(&v)?);
+            let call = || attention(&q, &k, &v, options);
+            let got = call()?.to_device(&Device::Cpu)?.to_dtype(F32)?;
+            let error = (got - want.to_dtype(F32)?)?.abs()?.flatten_all()?;
+            // A maximum may pass over a NaN, a sum cannot.
+            let (most, sum) = (error.max(0)?, error.sum(0)?);
+            let most = f64::from(most.to_scalar::<f32>()? + 0.0 * sum.to_scalar::<f32>()?);
+            let pairs = q_len * kv_len - q_len * (q_len - 1) / 2;
+            let work = 4.0 * (heads * head_dim) as f64 * pairs as f64;
+            run.line(&name, most, bound, work, call)?;
+        }
+    }
+    Ok(())
+}
+
 impl Run {
     fn wants(&self, name: &str) -> bool {
         name.contains(&self.filter)
@@ -136,8 +187,20 @@ impl Run {
     ) -> Result<()> {
         let ((m, k), (_, n)) = (lhs.dims2()?, rhs.dims2()?);
         let error = worst_error(lhs, rhs, &product()?)?;
-        let seconds = self.seconds(&product)?;
-        let rate = 2.0 * (m * n) as f64 * k as f64 / seconds / 1e12;
+        self.line(name, error, bound, 2.0 * (m * n) as f64 * k as f64, product)
+    }
+
+    /// Prints a result of `work` operations, and notes one that is wrong.
+    fn line(
+        &mut self,
+        name: &str,
+        error: f64,
+        bound: f64,
+        work: f64,
+        call: impl Fn() -> Result<Tensor>,
+    ) -> Result<()> {
+        let seconds = self.seconds(&call)?;
+        let rate = work / seconds / 1e12;
         // A NaN is a failure too.
         let verdict = if error <= bound { "" } else { ",WRONG" };
         self.failed += usize::from(!verdict.is_empty());

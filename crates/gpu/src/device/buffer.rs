@@ -32,7 +32,7 @@ impl Buffer {
         touch(&self.memory, range, access)
     }
 
-    pub(super) fn checked(
+    pub(crate) fn checked(
         &self,
         range: Range<usize>,
         access: Access,

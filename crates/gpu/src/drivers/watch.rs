@@ -4,6 +4,7 @@
 
 use crate::command::Step;
 use crate::driver::{DeviceInfo, Driver, Handle, Memory, MemoryKind, Program, Ticket};
+use crate::product::{Product, ProductPlan};
 use crate::{GpuError, Result};
 use std::sync::{Arc, OnceLock};
 
@@ -84,6 +85,9 @@ impl Driver for Watched {
     }
     fn runs_nothing(&self) -> bool {
         self.driver.runs_nothing()
+    }
+    fn product(&self, product: &Product) -> Result<Option<ProductPlan>> {
+        self.call(|driver| driver.product(product))
     }
     fn free_bytes(&self) -> Option<u64> {
         self.driver.free_bytes()

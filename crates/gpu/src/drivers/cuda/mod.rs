@@ -8,6 +8,7 @@
 
 mod chain;
 pub(super) mod compile;
+mod cublas;
 mod find;
 mod launch;
 mod memory;
@@ -15,6 +16,7 @@ mod nvrtc;
 
 use crate::command::{Command, Step};
 use crate::driver::{Api, DeviceInfo, Driver, Handle, Memory, MemoryKind, Program, Ticket};
+use crate::product::{Product, ProductPlan};
 use crate::{GpuError, Result};
 use chain::Chains;
 use cudarc::driver::{CudaContext, CudaStream, DriverError, result, sys};
@@ -37,6 +39,8 @@ struct Cuda {
     chains: Mutex<Chains>,
     /// Device buffers given out so far.
     allocated: AtomicUsize,
+    /// The library for dense products, once it was looked for.
+    cublas: Mutex<Option<Option<Arc<cublas::Handle>>>>,
     /// Kernels may start while their forerunners end.
     overlap: bool,
     graphs: bool,
@@ -189,6 +193,7 @@ pub(super) fn open(ordinal: usize) -> Result<Arc<dyn Driver>> {
         state: Mutex::default(),
         chains: Mutex::default(),
         allocated: AtomicUsize::new(0),
+        cublas: Mutex::default(),
         overlap: overlap && major >= 9,
         graphs: graphs && driver >= GRAPHS_SINCE,
     }))
@@ -242,6 +247,11 @@ fn describe(
     })
 }
 
+/// A launch that a graph can have as a node of its own.
+fn is_kernel(step: &Step) -> bool {
+    matches!(&step.command, Command::Launch(launch) if !launch.kernel.is_of_library())
+}
+
 impl Cuda {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -257,6 +267,9 @@ impl Cuda {
     fn encode(&self, step: &Step, stream: sys::CUstream) -> Result<()> {
         let place = |used: &crate::Use| pointer(&used.memory) + used.range.start;
         match &step.command {
+            Command::Launch(launch) if launch.kernel.is_of_library() => {
+                cublas::run(launch.kernel.handle::<cublas::Plan>(), launch, stream)
+            }
             Command::Launch(launch) => launch::launch(launch, stream, self.overlap),
             Command::Copy { source, target } => {
                 let bytes = (source.range.end - source.range.start) as usize;
@@ -365,7 +378,7 @@ impl Driver for Cuda {
         while at < batch.len() {
             let launches = batch[at..]
                 .iter()
-                .take_while(|step| matches!(step.command, Command::Launch(_)))
+                .take_while(|step| is_kernel(step))
                 .count();
             if self.graphs && launches >= chain::LAUNCHES_MIN {
                 let mut chains = self.chains.lock().unwrap_or_else(PoisonError::into_inner);
@@ -436,6 +449,17 @@ impl Driver for Cuda {
 
     fn targets(&self) -> Vec<String> {
         targets(&self.architecture)
+    }
+
+    fn product(&self, product: &Product) -> Result<Option<ProductPlan>> {
+        self.bind()?;
+        let mut known = self.cublas.lock().unwrap_or_else(PoisonError::into_inner);
+        let handle = match &*known {
+            Some(handle) => handle.clone(),
+            None => known.insert(cublas::handle(&self.context)?).clone(),
+        };
+        drop(known);
+        handle.map_or(Ok(None), |handle| cublas::plan(product, &handle))
     }
 
     fn free_bytes(&self) -> Option<u64> {

@@ -1,9 +1,10 @@
-/* Attention on tensor cores: a group has ROWS query rows of one head of keys, 16 a subgroup, and goes
-   over its keys by tiles of KEYS (Dao 2023). A row is a query position of a head; the heads that
+/* Attention on tensor cores: a group has ROWS query rows of one head of keys, 16 a subgroup, and
+   goes over its keys by tiles of KEYS (Dao 2023). A row is a query position of a head; the heads that
    share keys are neighbours, so that a tile of keys serves them all. A query of f32 is scaled by a
-   power of two of its own and becomes two f16 terms, as do its weights; queries of the keys' dtype are
-   one term. Defines: XT (queries, results), KT (keys, values: f16 or bf16), TERMS (2 for an f32 XT),
-   HEAD (the head's features, rounded up to 64, 96, 128 or 256), SOFTCAP (1 if the scores have a bound). */
+   power of two of its own and becomes two f16 terms, as do its weights; queries of the keys' dtype
+   are one term. Defines: XT (queries, results), KT (keys, values: f16 or bf16), TERMS (2 for an f32
+   XT), HEAD (the head's features, rounded up to 64, 96, 128 or 256), SOFTCAP (1 if the scores have a
+   bound). */
 #define CHUNKS (HEAD / 8u)
 #define ROWS (WG / 2u)
 #if HEAD == 64
@@ -21,8 +22,8 @@
 #define PAIR CAT(mma_pair_, KT)
 
 /* A tile of keys or values, feature by neighbouring feature; zeros where there are none. */
-FN void flash_tile(uint4 *to, const ST(KT) *from, ulong start, ulong position, ulong feature, uint tile,
-                   uint end, uint head_dim) {
+FN void flash_tile(uint4 *to, const ST(KT) *from, ulong start, ulong position, ulong feature,
+                   uint tile, uint end, uint head_dim) {
     const bool whole = feature == 1ul && ((head_dim | (uint)start | (uint)position) & 7u) == 0u;
     UNROLL
     for (uint s = 0u; s < KEYS * CHUNKS / WG; s++) {
@@ -36,7 +37,8 @@ FN void flash_tile(uint4 *to, const ST(KT) *from, ulong start, ulong position, u
             _Pragma("unroll 1")
             for (uint j = 0u; j < 8u; j++) {
                 const uint d = at * 8u + j;
-                ((ushort *)place)[j] = there && d < head_dim ? from[first + d * feature] : (ushort)0;
+                const bool has = there && d < head_dim;
+                ((ushort *)place)[j] = has ? from[first + d * feature] : (ushort)0;
             }
         }
     }
@@ -55,7 +57,8 @@ FN void flash_terms(uint terms[TERMS], float a, float b) {
 #endif
 }
 
-KERNEL(attention_flash, WG)(IN(XT, q), IN(KT, k), IN(KT, v), OUT(XT, out), PARAMS(AttentionParams)) {
+KERNEL(attention_flash, WG)(IN(XT, q), IN(KT, k), IN(KT, v), OUT(XT, out),
+                            PARAMS(AttentionParams)) {
     SHARED uint4 keys[STAGES * KEYS * CHUNKS];
     SHARED uint4 values[STAGES * KEYS * CHUNKS];
 #if HEAD > 128
@@ -91,8 +94,10 @@ KERNEL(attention_flash, WG)(IN(XT, q), IN(KT, k), IN(KT, v), OUT(XT, out), PARAM
 #if TERMS == 2
         /* The greatest feature comes to lie in 1 to 2, so that f16 holds the row. */
         float most = 0.0f;
-        for (uint d = i * 2u; d < p.head_dim; d += 8u)
-            most = fmax(most, fmax(fabs(flash_query(q, at, d, p)), fabs(flash_query(q, at, d + 1u, p))));
+        for (uint d = i * 2u; d < p.head_dim; d += 8u) {
+            most = fmax(most, fabs(flash_query(q, at, d, p)));
+            most = fmax(most, fabs(flash_query(q, at, d + 1u, p)));
+        }
         most = fmax(most, SG_SHUFFLE_XOR(most, 1u));
         most = fmax(most, SG_SHUFFLE_XOR(most, 2u));
         uint exponent = AS_UINT(most) >> 23;

@@ -2,7 +2,7 @@
 //! group a tile of queries, on tensor cores where the device has them.
 
 use super::AttentionOptions;
-use crate::gpu::{GpuStorage, GpuView, dtype_word, launch};
+use crate::gpu::{GpuStorage, GpuView, dtype_word, launch, span};
 use crate::{DType, Result};
 use tallow_gpu::{DeviceInfo, KernelSource, Variant, params_text};
 
@@ -46,8 +46,8 @@ tallow_gpu::params! {
         pub scale: f32,
         /// The bound of the scores; 0 for none.
         pub softcap: f32,
-        /// Nothing.
-        pub unused: u32,
+        /// Shares of the keys, with a group of threads each.
+        pub parts: u32,
     }
 }
 
@@ -102,6 +102,18 @@ static ROW: KernelSource = KernelSource::new(
     Some(params),
     128,
 );
+
+static JOIN: KernelSource = KernelSource::new(
+    "attention_join",
+    include_str!("join.gpu.h"),
+    &[],
+    Some(params),
+    64,
+);
+/// Keys of a share at least: two tiles.
+const PART_KEYS: u32 = 256;
+/// Shares of the keys at most: joining reads them all.
+const PARTS_MAX: u32 = 32;
 
 fn heads(view: GpuView<'_>) -> Result<Heads> {
     let &[batch, head, position, feature] = view.layout().stride() else {
@@ -163,20 +175,53 @@ pub(super) fn attention(
         window,
         scale: options.scale,
         softcap: options.softcap.unwrap_or(0.0),
-        unused: 0,
+        parts: 1,
     };
-    let dtypes = (q.dtype(), k.dtype());
-    let (variant, groups) = match tiled(out.device().info(), dtypes, &params) {
-        Some((variant, rows_of_group)) => {
-            let tiles = (q_len * params.group).div_ceil(rows_of_group);
-            (variant, tiles * batch * kv_heads)
-        }
-        None => (Variant::new(&ROW), rows as u32),
+    let info = out.device().info();
+    let Some((variant, rows_of_group)) = tiled(info, (q.dtype(), k.dtype()), &params) else {
+        return by_rows(inputs, out, params, rows as u32);
     };
     let variant = variant
         .define("XT", dtype_word(q.dtype()))
         .define("KT", dtype_word(k.dtype()));
+    let groups = (q_len * params.group).div_ceil(rows_of_group) * batch * kv_heads;
     launch(&variant, [q, k, v], out, &params, [groups, 1, 1])
+}
+
+/// A group of threads a query of a head; several, each with a share of the keys, where there are
+/// fewer queries than the device has room for.
+fn by_rows(
+    inputs: &[GpuView<'_>],
+    out: &GpuStorage,
+    mut params: AttentionParams,
+    rows: u32,
+) -> Result<()> {
+    let &[q, k, v] = inputs else {
+        crate::bail!("attention: {} operands; wants three", inputs.len());
+    };
+    let (device, word) = (out.device(), dtype_word(q.dtype()));
+    let idle = (2 * device.info().units).checked_div(rows).unwrap_or(1);
+    params.parts = params
+        .kv_len
+        .div_ceil(PART_KEYS)
+        .min(idle)
+        .clamp(1, PARTS_MAX);
+    let variant = Variant::new(&ROW)
+        .define("XT", word)
+        .define("KT", dtype_word(k.dtype()));
+    if params.parts == 1 {
+        let variant = variant.define("OT", word).define("PARTS", 0);
+        return launch(&variant, [q, k, v], out, &params, [rows, 1, 1]);
+    }
+    let groups = rows * params.parts;
+    let bytes = groups as usize * (params.head_dim as usize + 2) * size_of::<f32>();
+    let sums = device.buffer(bytes)?;
+    let variant = variant.define("OT", "f32").define("PARTS", 1);
+    let operands = [span(q), span(k), span(v), (&sums, 0..bytes)];
+    device.launch(&variant, &operands, &params, [groups, 1, 1])?;
+    let join = Variant::new(&JOIN).define("XT", word);
+    let operands = [(&sums, 0..bytes), out.whole()];
+    Ok(device.launch(&join, &operands, &params, [rows, 1, 1])?)
 }
 
 /// A kernel for tiles of queries, and the rows of a group, where it pays: on tensor cores where the

@@ -1,8 +1,8 @@
 /* 32 query rows of one head of keys, 128 threads: scores by tiles of 64 keys, 16 features at a time
-   through shared memory, then the weighted values, 16 keys at a time. A row is a query position of a
-   head; the heads that share keys are neighbours, so that a tile of keys serves them all. Sums are in
-   f32. Defines: XT (queries, results), KT (keys, values), HEAD (the head's features, rounded up to 64,
-   128 or 256). */
+   through shared memory, then the weighted values, 16 keys at a time. A row is a query position of
+   a head; the heads that share keys are neighbours, so that a tile of keys serves them all. Sums are
+   in f32. Defines: XT (queries, results), KT (keys, values), HEAD (the head's features, rounded up to
+   64, 128 or 256). */
 #define ROWS 32u
 #define KEYS 64u
 #define STEP 16u
