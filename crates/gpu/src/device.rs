@@ -10,12 +10,11 @@ use crate::cache::{KernelCache, KernelCounts};
 use crate::command::{Access, Command, Launch, Step, Use};
 use crate::driver::{Api, DeviceInfo, Driver, Handle, Memory, MemoryKind, Ticket};
 use crate::pool::{self, Pool};
-use crate::product::{Planned, Product};
+use crate::product::{Planned, Product, Products};
 use crate::settings::Settings;
 use crate::source::Variant;
 use crate::stream::Stream;
 use crate::{GpuError, Params, Result, drivers};
-use hashbrown::HashMap;
 use smallvec::SmallVec;
 use std::fmt;
 use std::ops::Range;
@@ -24,9 +23,6 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 /// The most bytes that go through one piece of host memory on their way.
 const STAGING_BYTES: usize = 32 << 20;
-
-/// Plans of products that are kept; a plan takes some kilobytes, and 20 µs to make anew.
-const PRODUCTS_MAX: usize = 1024;
 
 /// A GPU, opened. Clones are the same device.
 #[derive(Clone)]
@@ -45,7 +41,7 @@ struct Shared {
     allocated: AtomicUsize,
     errors: Mutex<Errors>,
     registers: registers::Registers,
-    products: Mutex<HashMap<Product, Option<Planned>>>,
+    products: Products,
 }
 
 /// The device's error word, and which kernels could have set it since it was last looked at.
@@ -112,7 +108,7 @@ impl GpuDevice {
             allocated: AtomicUsize::new(0),
             errors: Mutex::default(),
             registers: registers::Registers::default(),
-            products: Mutex::default(),
+            products: Products::default(),
             driver: Arc::new(driver),
             lost,
         }))
@@ -283,19 +279,8 @@ impl GpuDevice {
         }))
     }
 
-    /// The plan of a product, made when it is first asked for.
     pub(crate) fn planned(&self, product: &Product) -> Result<Option<Planned>> {
-        let products = || self.0.products.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = products().get(product) {
-            return Ok(known.clone());
-        }
-        let planned = self.0.driver.product(product)?.map(Planned::new);
-        let mut products = products();
-        if products.len() >= PRODUCTS_MAX {
-            products.clear();
-        }
-        products.insert(*product, planned.clone());
-        Ok(planned)
+        self.0.products.get(&*self.0.driver, product)
     }
 
     pub(crate) fn record(&self, command: Command) -> Result<()> {

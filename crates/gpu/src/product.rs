@@ -2,10 +2,12 @@
 
 use crate::command::{Command, Kernel, Launch};
 use crate::device::{Buffer, GpuDevice};
+use crate::driver::Driver;
 use crate::{Access, Result};
+use hashbrown::HashMap;
 use smallvec::SmallVec;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What the numbers of a product are. Sums are in f32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -50,7 +52,7 @@ pub struct MatrixPlace {
     pub strides: [usize; 2],
     /// From one matrix of the batch to the next.
     pub batch: usize,
-    /// Where the first starts.
+    /// Where the first starts, or what has no more factors of two than any place where one does.
     pub offset: usize,
 }
 
@@ -96,7 +98,7 @@ impl MatrixLayout {
 }
 
 /// `out[b] = lhs[b] · rhs[b]`: lhs `[batch, m, k]`, rhs `[batch, k, n]`, out `[batch, m, n]`, which is
-/// row-major and starts its buffer. No size is 0.
+/// row-major. No size is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Product {
     /// The numbers of all three.
@@ -116,7 +118,7 @@ pub struct Product {
 }
 
 /// A product as a driver's library does it. It runs like a kernel with the buffers lhs, rhs, out and
-/// workspace, if it wants one; its parameters are where lhs and rhs start, two u64 in bytes.
+/// workspace, if it wants one; its parameters are where lhs, rhs and out start, three u64 in bytes.
 pub struct ProductPlan {
     /// The driver's own value.
     pub handle: crate::Handle,
@@ -141,9 +143,35 @@ impl Planned {
     }
 }
 
+/// Plans of products that are kept: one takes some kilobytes.
+const PLANS_MAX: usize = 1024;
+
+/// The products that were asked for, and how the driver's library does them, if it can.
+#[derive(Default)]
+pub(crate) struct Products(Mutex<HashMap<Product, Option<Planned>>>);
+
+impl Products {
+    /// The plan of a product, made when it is first asked for.
+    pub(crate) fn get(&self, driver: &dyn Driver, product: &Product) -> Result<Option<Planned>> {
+        let plans = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = plans().get(product) {
+            return Ok(known.clone());
+        }
+        // Without the lock: the first plan opens the library.
+        let planned = driver.product(product)?.map(Planned::new);
+        let mut plans = plans();
+        if plans.len() >= PLANS_MAX {
+            plans.clear();
+        }
+        plans.insert(*product, planned.clone());
+        Ok(planned)
+    }
+}
+
 impl GpuDevice {
     /// Lets the driver's library multiply, if it has one that can: true if it does. Operands are
-    /// buffers with the bytes that are touched, the first of which starts the first matrix.
+    /// buffers with the bytes that are touched, the first of which starts the first matrix; the bytes
+    /// of out are those of the result.
     pub fn multiply(
         &self,
         product: &Product,
@@ -154,7 +182,7 @@ impl GpuDevice {
             return Ok(false);
         };
         let mut buffers = SmallVec::new();
-        let params = [lhs.1.start as u64, rhs.1.start as u64];
+        let params = [&lhs.1, &rhs.1, &out.1].map(|range| range.start as u64);
         for (buffer, range) in [lhs, rhs] {
             buffers.push(buffer.checked(range, Access::Read, "product")?);
         }

@@ -100,9 +100,11 @@ const PREFERENCE_WORKSPACE: c_int = 1;
 const PREFERENCE_REDUCTIONS: c_int = 3;
 const PREFERENCE_ALIGNMENT_A: c_int = 5;
 const PREFERENCE_ALIGNMENT_B: c_int = 6;
+const PREFERENCE_ALIGNMENT_C: c_int = 7;
+const PREFERENCE_ALIGNMENT_D: c_int = 8;
 /// Partial sums stay in f32: none, in place, or in the compute type, not in the output's.
 const REDUCTIONS: u32 = 3;
-/// What PyTorch gives it on Hopper; the choices with more are no faster.
+/// As much as PyTorch gives it on Hopper.
 const WORKSPACE_BYTES_MAX: usize = 32 << 20;
 
 fn data_type(number: Number) -> c_int {
@@ -332,6 +334,11 @@ fn choose(
     preference.set(set, PREFERENCE_REDUCTIONS, REDUCTIONS)?;
     preference.set(set, PREFERENCE_ALIGNMENT_A, product.rhs.alignment)?;
     preference.set(set, PREFERENCE_ALIGNMENT_B, product.lhs.alignment)?;
+    // A result starts its buffer, or lies behind others of its size there.
+    let size = product.batch * product.m * product.n * product.number.bytes();
+    let alignment = 1u32 << size.trailing_zeros().min(8);
+    preference.set(set, PREFERENCE_ALIGNMENT_C, alignment)?;
+    preference.set(set, PREFERENCE_ALIGNMENT_D, alignment)?;
     let (mut choice, mut count) = (Choice::default(), 0);
     // SAFETY: all of these were made above; one answer is asked for, and there is room for one.
     let status = unsafe {
@@ -362,15 +369,15 @@ pub(super) fn run(plan: &Plan, launch: &Launch, stream: CUstream) -> Result<()> 
     let [lhs, rhs, out, workspace @ ..] = &launch.buffers[..] else {
         return Err(wrong("fewer than three buffers"));
     };
-    let starts: [u64; 2] = bytemuck::try_pod_read_unaligned(&launch.params)
-        .map_err(|_| wrong("parameters that are not two offsets"))?;
+    let starts: [u64; 3] = bytemuck::try_pod_read_unaligned(&launch.params)
+        .map_err(|_| wrong("parameters that are not three offsets"))?;
     let place = |used: &crate::Use, start: u64| (pointer(&used.memory) + start) as Pointer;
     let workspace = workspace
         .first()
         .map_or(std::ptr::null_mut(), |used| place(used, 0));
     let (one, zero) = (1f32, 0f32);
     let [a, b, c] = &plan.layouts;
-    let out = place(out, 0);
+    let out = place(out, starts[2]);
     // SAFETY: the plan was made for these layouts, the buffers hold them (their ranges were checked
     // when the launch was recorded), and the workspace is as large as the plan wants.
     let status = unsafe {

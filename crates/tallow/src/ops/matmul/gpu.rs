@@ -1,10 +1,11 @@
-//! The launch: tiles of 64 × 64, a group of threads each; batches and strides as they lie. Where the
-//! driver's own library multiplies, and the product is large enough for a call of it, that is faster.
+//! The launch: tiles of 64 × 64, a group of threads each; batches and strides as they lie. What the
+//! driver's own library takes (`library.rs`) is left to it.
 
-use crate::gpu::{GpuStorage, GpuView, dtype_word, launch, span};
+use super::library;
+use crate::gpu::{GpuStorage, GpuView, dtype_word, launch};
 use crate::{DType, Result};
 use tallow_gpu::strided::{self, Dims};
-use tallow_gpu::{KernelSource, MatrixLayout, MatrixPlace, Number, Product, Variant, params_text};
+use tallow_gpu::{KernelSource, Variant, params_text};
 
 tallow_gpu::params! {
     /// What a product takes. Rows and columns of a matrix are strides in elements.
@@ -53,63 +54,8 @@ static MATMUL: KernelSource = KernelSource::new(
     256,
 );
 
-/// Multiplications from which the driver's library is asked: below, the call costs more than it saves.
-const LIBRARY_MIN: usize = 1 << 18;
-
-/// Lets the driver's library multiply; false if there is none, or it cannot with these strides.
-fn by_library(lhs: GpuView<'_>, rhs: GpuView<'_>, out: &GpuStorage) -> Result<bool> {
-    let number = match lhs.dtype() {
-        DType::F32 => Number::F32,
-        DType::F16 => Number::F16,
-        DType::BF16 => Number::BF16,
-        _ => return Ok(false),
-    };
-    let rank = lhs.dims().len() - 2;
-    let (batch, m, k, n) = (
-        lhs.dims()[..rank].iter().product::<usize>(),
-        lhs.dims()[rank],
-        lhs.dims()[rank + 1],
-        rhs.dims()[rank + 1],
-    );
-    let work = [m, k, n]
-        .iter()
-        .try_fold(batch, |work, size| work.checked_mul(*size));
-    if work.is_some_and(|work| work < LIBRARY_MIN) {
-        return Ok(false);
-    }
-    let batches = [lhs, rhs].map(|view| &view.layout().stride()[..rank]);
-    let strides = match strided::merge(&lhs.dims()[..rank], batches) {
-        Some((dims, strides)) if dims.rank <= 1 => strides.map(|strides| strides[0] as usize),
-        _ => return Ok(false),
-    };
-    let layout = |view: GpuView<'_>, batch| {
-        let at = view.layout();
-        let place = MatrixPlace {
-            sizes: [view.dims()[rank], view.dims()[rank + 1]],
-            strides: [at.stride()[rank], at.stride()[rank + 1]],
-            batch,
-            offset: at.start_offset(),
-        };
-        MatrixLayout::new(place, number)
-    };
-    let (Some(left), Some(right)) = (layout(lhs, strides[0]), layout(rhs, strides[1])) else {
-        return Ok(false);
-    };
-    let product = Product {
-        number,
-        batch,
-        m,
-        n,
-        k,
-        lhs: left,
-        rhs: right,
-    };
-    let operands = [lhs, rhs].map(span);
-    Ok(out.device().multiply(&product, operands, out.whole())?)
-}
-
 pub(super) fn matmul(lhs: GpuView<'_>, rhs: GpuView<'_>, out: &GpuStorage) -> Result<()> {
-    if by_library(lhs, rhs, out)? {
+    if library::multiply(lhs, rhs, out)? {
         return Ok(());
     }
     let batch_rank = lhs.dims().len() - 2;

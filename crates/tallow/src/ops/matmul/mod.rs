@@ -10,6 +10,7 @@
 mod cases;
 mod cpu;
 mod gpu;
+mod library;
 
 use super::{Family, OpInfo};
 use crate::cpu::CpuView;
