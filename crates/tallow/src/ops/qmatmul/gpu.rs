@@ -2,9 +2,11 @@
 //! device has them.
 
 use crate::gpu::{GpuStorage, GpuView, dtype_word, span};
-use crate::quantized::{Form, QTensor};
+use crate::quantized::{Form, QTensor, Uploaded};
 use crate::{DType, Result};
-use tallow_gpu::{DeviceInfo, KernelSource, Variant, params_text};
+use tallow_gpu::{
+    DeviceInfo, KernelSource, MatrixLayout, MatrixPlace, Number, Product, Variant, params_text,
+};
 
 tallow_gpu::params! {
     /// What a product with blocks takes.
@@ -120,6 +122,43 @@ impl Way {
     }
 }
 
+/// Lets the driver's library multiply with weights of f32; false for others, or without a library.
+fn by_library(
+    weight: &Uploaded,
+    x: GpuView<'_>,
+    out: &GpuStorage,
+    sizes: [u32; 3],
+) -> Result<bool> {
+    let [m, n, k] = sizes.map(|size| size as usize);
+    if n == 0 || !matches!(weight.form, Form::Plain(DType::F32)) {
+        return Ok(false);
+    }
+    let layout = |sizes, strides, offset| {
+        let place = MatrixPlace {
+            sizes,
+            strides,
+            batch: 0,
+            offset,
+        };
+        MatrixLayout::new(place, Number::F32)
+    };
+    let left = layout([m, k], [k, 1], x.layout().start_offset());
+    let (Some(lhs), Some(rhs)) = (left, layout([k, n], [1, k], 0)) else {
+        return Ok(false);
+    };
+    let product = Product {
+        number: Number::F32,
+        batch: 1,
+        m,
+        n,
+        k,
+        lhs,
+        rhs,
+    };
+    let operands = [span(x), (&weight.buffer, 0..weight.buffer.bytes())];
+    Ok(out.device().multiply(&product, operands, out.whole())?)
+}
+
 /// `out[m, n] = x[m, k] · Wᵀ`; x is row-major.
 pub(super) fn multiply(weight: &QTensor, x: GpuView<'_>, out: &GpuStorage) -> Result<()> {
     let (n, k) = weight.shape().dims2()?;
@@ -131,6 +170,9 @@ pub(super) fn multiply(weight: &QTensor, x: GpuView<'_>, out: &GpuStorage) -> Re
         return Ok(out.device().fill(out.buffer(), out.whole().1, 0)?);
     }
     let uploaded = weight.uploaded()?;
+    if m > FEW_ROWS && by_library(&uploaded, x, out, [m, n, k])? {
+        return Ok(());
+    }
     let way = Way::of(out.device().info(), uploaded.form, m, n);
     let variant = way.variant(uploaded.form, m);
     let (variant, scales_at) = match uploaded.form {
