@@ -279,7 +279,7 @@ impl GpuDevice {
         }))
     }
 
-    pub(crate) fn planned(&self, product: &Product) -> Result<Option<Planned>> {
+    pub(crate) fn product_plan(&self, product: &Product) -> Result<Option<Planned>> {
         self.0.products.get(&*self.0.driver, product)
     }
 

@@ -178,7 +178,7 @@ impl GpuDevice {
         [lhs, rhs]: [(&Buffer, Range<usize>); 2],
         out: (&Buffer, Range<usize>),
     ) -> Result<bool> {
-        let Some(planned) = self.planned(product)? else {
+        let Some(planned) = self.product_plan(product)? else {
             return Ok(false);
         };
         let mut buffers = SmallVec::new();

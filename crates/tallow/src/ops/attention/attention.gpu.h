@@ -19,7 +19,7 @@ KERNEL(attention_row, WG)(IN(XT, q), IN(KT, k), IN(KT, v), OUT(OT, out), PARAMS(
     const ulong v0 = p.v.offset + batch * p.v.batch + (head / p.group) * p.v.head;
     for (uint d = t; d < p.head_dim; d += WG)
         query[d] = LOAD(XT, q, q0 + d * p.q.feature) * p.scale;
-    uint end = sees_end(position, p), from = sees_from(position, p);
+    uint end = SEES_END(position), from = SEES_FROM(position);
     if (PARTS) {
         /* Whole tiles each. */
         const uint share = ((end - from + parts - 1u) / parts + TILE - 1u) / TILE * TILE;

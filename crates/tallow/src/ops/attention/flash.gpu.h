@@ -85,8 +85,8 @@ KERNEL(attention_flash, WG)(IN(XT, q), IN(KT, k), IN(KT, v), OUT(XT, out),
         const uint position = row / p.group, head = kv_head * p.group + row % p.group;
         const ulong at = p.q.offset + batch * p.q.batch + head * p.q.head + position * p.q.position;
         out0[r] = (((ulong)batch * p.heads + head) * p.q_len + position) * p.head_dim;
-        from[r] = sees_from(position, p);
-        to[r] = sees_end(position, p);
+        from[r] = SEES_FROM(position);
+        to[r] = SEES_END(position);
         top[r] = -INF;
         total[r] = 0.0f;
         float size = 1.0f;
@@ -131,12 +131,12 @@ KERNEL(attention_flash, WG)(IN(XT, q), IN(KT, k), IN(KT, v), OUT(XT, out),
         for (uint c = 0u; c < 4u; c++) sum[d][c] = 0.0f;
     }
     const uint last = row0 + ROWS < rows ? row0 + ROWS - 1u : rows - 1u;
-    const uint begin = sees_from(row0 / p.group, p), end = sees_end(last / p.group, p);
+    const uint begin = SEES_FROM(row0 / p.group), end = SEES_END(last / p.group);
     /* What this subgroup's rows see; rows too many are the last one. */
     const uint own_first = first < rows ? first : rows - 1u;
     const uint own_last = first + 15u < rows ? first + 15u : rows - 1u;
-    const uint own_begin = sees_from(own_first / p.group, p);
-    const uint own_end = sees_end(own_last / p.group, p);
+    const uint own_begin = SEES_FROM(own_first / p.group);
+    const uint own_end = SEES_END(own_last / p.group);
     uint stage = 0u;
     /* With two stages a tile is on its way while the one before it is worked on. */
     for (uint next = begin; next < end + (STAGES - 1u) * KEYS; next += KEYS) {

@@ -32,12 +32,12 @@ KERNEL(attention_tile, WG)(IN(XT, q), IN(KT, k), IN(KT, v), OUT(XT, out), PARAMS
         q0[s] = p.q.offset + batch * p.q.batch + head * p.q.head + row / p.group * p.q.position;
     }
     const uint own = row0 + (t >> 2) < rows ? row0 + (t >> 2) : rows - 1u;
-    const uint own_end = sees_end(own / p.group, p);
-    const uint own_from = sees_from(own / p.group, p);
+    const uint own_end = SEES_END(own / p.group);
+    const uint own_from = SEES_FROM(own / p.group);
     float top = -INF, total = 0.0f;
     const uint last = row0 + ROWS < rows ? row0 + ROWS - 1u : rows - 1u;
-    const uint end = sees_end(last / p.group, p);
-    const uint begin = sees_from(row0 / p.group, p);
+    const uint end = SEES_END(last / p.group);
+    const uint begin = SEES_FROM(row0 / p.group);
     float sums[4][HEAD / 16u];
     UNROLL
     for (uint i = 0u; i < 4u; i++) {
