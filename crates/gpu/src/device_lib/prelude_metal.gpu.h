@@ -44,7 +44,7 @@ FN uint atomic_cas_(device atomic_uint *p, uint old, uint value) {
     }
     return old;
 }
-#define ATOMIC_CAS_U32(p, old, new) atomic_cas_((device atomic_uint *)(p), (old), (new))
+#define ATOMIC_CAS_U32(p, old, value) atomic_cas_((device atomic_uint *)(p), (old), (value))
 #define ERRORS_SET_(code) atomic_store_explicit(errors_, (code), memory_order_relaxed)
 typedef half st_f16;
 #define LOAD_f16(p, i) ((float)(p)[i])
