@@ -29,8 +29,8 @@ pub(crate) const CI: &[Step] = &[
     NEON,
 ];
 
-/// What `ci --full` adds. These steps are written, but none has passed from end to end yet; one
-/// that has moves up to [`CI`].
+/// What `ci --full` adds. Parts of these steps have passed, but not every step from end to end; one
+/// that has moves up to [`CI`], if it is short enough.
 pub(crate) const FULL: &[Step] = &[MIRI, PACKAGE, COMPAT_API, EXHAUSTIVE_MATH];
 
 /// The crates that know nothing of models, as cargo's arguments.
