@@ -1,8 +1,8 @@
 //! One small case of every operation on OpenCL, for a checker of kernels to watch (oclgrind).
 //!
-//! `--only NAME` keeps to operations whose name contains it. `--fault race`, `bounds` or
+//! `--only NAME` runs one operation, `--skip NAME` all but one. `--fault race`, `bounds` or
 //! `uninitialized` runs a kernel with that fault instead, so that the checker can be seen to find
-//! it.
+//! it. `cargo xtask ci --only kernel-races` runs all of it.
 
 use tallow::{Device, GpuDevice, Result, bail, testing};
 use tallow_gpu::{Api, KernelSource, Settings, Variant, drivers, params_text};
@@ -75,13 +75,16 @@ fn faulty(gpu: &GpuDevice, fault: &str) -> Result<()> {
 }
 
 #[allow(clippy::print_stdout)] // it is what the example is for
-fn sample(device: &Device, filter: &str) -> Result<()> {
-    let report = testing::device_sample(device, ELEMENTS_MAX, filter)?;
+fn sample(device: &Device, least: usize, is_wanted: impl Fn(&str) -> bool) -> Result<()> {
+    let report = testing::device_sample(device, ELEMENTS_MAX, is_wanted)?;
     println!("{} results right", report.compared);
-    let is_enough = report.compared > 100 || !filter.is_empty();
-    match report.failures.is_empty() && is_enough {
+    match report.failures.is_empty() && report.compared >= least {
         true => Ok(()),
-        false => bail!("{}", report.failures.join("\n")),
+        false => bail!(
+            "{} right, of {least} at least; {}",
+            report.compared,
+            report.failures.join("\n")
+        ),
     }
 }
 
@@ -97,9 +100,12 @@ fn main() -> Result<()> {
     println!("{gpu:?}");
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] => sample(&Device::from_gpu(gpu), ""),
-        ["--only", name] => sample(&Device::from_gpu(gpu), name),
+        [] => sample(&Device::from_gpu(gpu), 100, |_| true),
+        ["--only", name] => sample(&Device::from_gpu(gpu), 1, |op| op == *name),
+        ["--skip", name] => sample(&Device::from_gpu(gpu), 100, |op| op != *name),
         ["--fault", fault] => faulty(&gpu, fault),
-        other => bail!("unknown arguments {other:?}; want none, --only NAME or --fault NAME"),
+        other => bail!(
+            "unknown arguments {other:?}; want none, --only NAME, --skip NAME or --fault NAME"
+        ),
     }
 }

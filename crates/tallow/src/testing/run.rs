@@ -48,7 +48,8 @@ struct Prepared {
 
 impl Prepared {
     fn new(case: &Case, dtype: DType, disguises: &[Disguise]) -> Result<Self> {
-        let (tensors, want) = operands(case, dtype, disguises)?;
+        let (tensors, arrays) = operands(case, dtype, disguises)?;
+        let want = (case.reference)(&arrays);
         Ok(Self { tensors, want })
     }
 
@@ -73,12 +74,12 @@ impl Prepared {
     }
 }
 
-/// A case's operands in their disguises, and the right result.
+/// A case's operands in their disguises, as tensors and as what the reference takes.
 pub(super) fn operands(
     case: &Case,
     dtype: DType,
     disguises: &[Disguise],
-) -> Result<(Vec<Tensor>, Array)> {
+) -> Result<(Vec<Tensor>, Vec<Array>)> {
     let (mut tensors, mut arrays) = (Vec::new(), Vec::new());
     for ((input, &disguise), salt) in case.inputs.iter().zip(disguises).zip(1..) {
         let dtype = input.dtype.unwrap_or(dtype);
@@ -86,8 +87,7 @@ pub(super) fn operands(
         tensors.push(disguise.tensor(&array, dtype)?);
         arrays.push(disguise.values(&array));
     }
-    let want = (case.reference)(&arrays);
-    Ok((tensors, want))
+    Ok((tensors, arrays))
 }
 
 /// The operands in the same disguise, and each in another.
