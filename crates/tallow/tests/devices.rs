@@ -11,7 +11,7 @@ use tallow::{Device, Result, testing};
 use tallow_gpu::{Api, Settings};
 
 /// Operations that have no kernel yet, and say so where they are asked for on a GPU.
-const WITHOUT_KERNEL: &[&str] = &["indexed_moe_forward"];
+const WITHOUT_KERNEL: &[&str] = &[];
 
 #[test]
 fn every_op_is_right_on_the_device() -> Result<()> {

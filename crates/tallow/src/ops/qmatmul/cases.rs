@@ -59,7 +59,10 @@ fn expert_case((format, experts, x, slots, id_dtype): Experts) -> Option<Case> {
             Input::new(&x, Values::Range(-1.0, 1.0)),
             Input::of(&[x[0], slots], ids, id_dtype),
         ],
-        run: Box::new(move |inputs| packed.indexed_moe_forward(&inputs[0], &inputs[1])),
+        run: Box::new(move |inputs| {
+            let there = packed.to_device(inputs[0].device());
+            there.indexed_moe_forward(&inputs[0], &inputs[1])
+        }),
         reference: Box::new(move |inputs| expert_product(&inputs[0], &inputs[1], &unpacked)),
         tolerance: tolerance(x[2]),
     })

@@ -3,8 +3,9 @@
 //! Letters: t tokens, s slots (experts that a token goes to), k values in a row of x, n rows in a
 //! matrix. Rows of x that go to the same matrix are gathered and multiplied at once.
 
-use super::with_rows;
+use super::{experts_gpu, with_rows};
 use crate::cpu::{CpuView, recycle};
+use crate::gpu::{GpuStorage, GpuView};
 use crate::op::{Gradients, Op, apply};
 use crate::quantized::{QTensor, row_ids};
 use crate::{CpuStorage, DType, Error, Result, Shape, Tensor, bail};
@@ -51,6 +52,10 @@ impl Op for ExpertMatMul {
     fn cpu(&self, inputs: &[CpuView<'_>], out: &mut CpuStorage) -> Result<()> {
         let out = out.as_mut_slice::<f32>()?;
         with_rows(inputs[0], |x| self.multiply(x, out))
+    }
+
+    fn gpu(&self, inputs: &[GpuView<'_>], out: &GpuStorage) -> Result<()> {
+        experts_gpu::multiply(&self.weight, inputs[0], &self.ids, out)
     }
 
     /// Each row's is upstream times its matrix; an input that all slots share gets their sum.
@@ -116,5 +121,10 @@ pub(crate) fn qmatmul_of_experts(weight: &QTensor, x: &Tensor, ids: &Tensor) -> 
         });
     }
     let weight = weight.share();
-    apply(ExpertMatMul { weight, ids, slots }, &[x])
+    let product = ExpertMatMul { weight, ids, slots };
+    match x.device().is_cpu() {
+        true => apply(product, &[x]),
+        // Kernels take rows one behind the other.
+        false => apply(product, &[&x.contiguous()?]),
+    }
 }

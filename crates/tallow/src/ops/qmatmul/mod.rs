@@ -8,6 +8,7 @@
 
 mod cases;
 mod experts;
+mod experts_gpu;
 mod gpu;
 mod joined;
 

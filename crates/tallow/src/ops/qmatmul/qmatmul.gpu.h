@@ -1,7 +1,7 @@
 /* out[m, n] = x[m, k] W[n, k]^T with W as codes of 4 or 8 bits and scales apart (`Split`), or as
-   floats. x is not rounded: sums are of f32. Defines: FEW (1: a subgroup a weight row, ROWS rows of x
-   at most; 0: tiles of 64 x 64), BITS (4, 8; 0 for floats), GROUP and SCALE (f16 or f32) of codes, WT
-   of floats. */
+   floats. x is not rounded: sums are of f32. Defines: EXPERTS (1: rows of x choose their matrix),
+   FEW (1: a subgroup a weight row, ROWS rows of x at most; 0: tiles of 64 x 64), BITS (4, 8; 0 for
+   floats), GROUP and SCALE (f16 or f32) of codes, WT of floats. */
 #define T float
 #define UNIT 8u
 #if BITS == 0
@@ -22,7 +22,39 @@
 #endif
 #endif
 
-#if FEW
+#if EXPERTS
+/* A subgroup a result: a row of the matrix that the position's id names, times the position's x. */
+KERNEL(qmatmul_experts, WG)(IN(u8, w), IN(f32, x), IN(u32, ids), OUT(f32, out),
+                            PARAMS(ExpertParams)) {
+    SG_SCRATCH(WG)
+    const ulong at_ = (ulong)GRP_X * (WG / 32u) + SG_ID;
+    /* All threads come to the sum: a result too many is computed, and not stored. */
+    const ulong result = at_ < p.results ? at_ : p.results - 1ul;
+    AFTER_INPUTS();
+    const ulong position = result / p.n;
+    const ulong row_ = (ulong)ids[position] * p.n + (result - position * p.n);
+    GLOBAL const float *v = x + p.offset + position / p.sharers * p.k;
+    float sum = 0.0f;
+#if BITS == 0
+    for (uint i = SG_LANE; i < p.k; i += 32u) sum = FMA(WEIGHT(row_, i), v[i], sum);
+#else
+    for (uint i_ = SG_LANE * UNIT; i_ < p.k; i_ += 32u * UNIT) {
+        CODE_FIELDS_
+        const ulong at = SCALE_AT(row_, i_);
+        const float scale = LOAD(SCALE, SCALES_, at), shift = LOAD(SCALE, SCALES_, at + 1ul);
+        float dot = 0.0f, total = 0.0f;
+        UNROLL
+        for (uint j = 0u; j < UNIT; j++) {
+            dot = FMA(CODE_(j), v[i_ + j], dot);
+            total += v[i_ + j];
+        }
+        sum = FMA(scale, dot, FMA(shift, total, sum));
+    }
+#endif
+    sum = SG_SUM(sum);
+    if (SG_LANE == 0u && at_ < p.results) out[result] = sum;
+}
+#elif FEW
 /* A subgroup of 32 a weight row. Each thread takes eight neighbours at a time, so that a load of the
    subgroup is one run of memory. */
 KERNEL(qmatmul_few, WG)(IN(u8, w), IN(f32, x), OUT(f32, out), PARAMS(QMatMulParams)) {
