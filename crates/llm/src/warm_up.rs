@@ -121,9 +121,9 @@ fn exercise(model: &Model, max_len: usize) -> Result<()> {
     // A single token as the rest of a longer prompt, which need not go the way of one by itself.
     let mut cache = model.new_cache();
     model.forward_all(&[0], &mut cache, 0, &mut |_, _| Ok(()))?;
-    // To the end in whole chunks, with and without single tokens between.
+    // To the end in whole chunks, with and without a few tokens between.
     let longest = lengths.last().copied().unwrap_or(1);
-    for between in [0, 1] {
+    for between in [0, 1, 3] {
         let mut cache = model.new_cache();
         while cache.len() < max_len {
             add(&mut cache, longest)?;
