@@ -13,6 +13,7 @@ mod command;
 mod compat_api;
 mod compat_tests;
 mod fuzz_ops;
+mod kernel_races;
 mod need;
 mod ops_table;
 mod plan;

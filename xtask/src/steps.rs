@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::command::{Tool, cargo, root};
 use crate::need::Need;
 use crate::plan::Step;
-use crate::{compat_api, compat_tests, ops_table, tidy};
+use crate::{compat_api, compat_tests, kernel_races, ops_table, tidy};
 
 /// What one runs while working.
 pub(crate) const CHECK: &[Step] = &[FMT, TIDY, CLIPPY, TEST_QUICK];
@@ -26,6 +26,7 @@ pub(crate) const CI: &[Step] = &[
     OPS_TABLE,
     TEST,
     COMPAT_TESTS,
+    KERNEL_RACES,
     NEON,
 ];
 
@@ -139,6 +140,12 @@ const TEST: Step = Step {
     name: "test",
     needs: &[],
     run: || cargo("test --workspace --locked").run(),
+};
+
+const KERNEL_RACES: Step = Step {
+    name: "kernel-races",
+    needs: &[Need::Program("oclgrind")],
+    run: kernel_races::run,
 };
 
 const NEON: Step = Step {
