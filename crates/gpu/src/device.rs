@@ -2,9 +2,11 @@
 
 mod buffer;
 mod kernels;
+mod read_back;
 mod registers;
 
 pub use buffer::Buffer;
+pub use read_back::ReadBack;
 
 use crate::cache::{KernelCache, KernelCounts};
 use crate::command::{Access, Command, Launch, Step, Use};
@@ -50,6 +52,9 @@ struct Errors {
     word: Option<Arc<Memory>>,
     kernels: Vec<String>,
 }
+
+/// Host memory that the error word is copied to, and the kernels that could have set it.
+type AskedErrors = (Arc<Memory>, Vec<String>);
 
 /// What the runtime holds and did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -358,26 +363,6 @@ impl GpuDevice {
         Ok(())
     }
 
-    /// Reads bytes of a buffer, and waits for all that was recorded before. Errors of kernels since
-    /// the last read-back come out here.
-    pub fn read(&self, source: &Buffer, offset: usize, bytes: &mut [u8]) -> Result<()> {
-        self.refuse_while_recording()?;
-        for (at, part) in bytes.chunks_mut(STAGING_BYTES).enumerate() {
-            let from = offset + at * STAGING_BYTES;
-            let source = source.checked(from..from + part.len(), Access::Read, "read")?;
-            let staging = self.staging(part.len())?;
-            let target = touch(&staging, 0..part.len(), Access::Write);
-            self.record(Command::Copy { source, target })?;
-            let errors = self.ask_for_errors()?;
-            let ticket = self.stream().submit(&*self.0.driver)?;
-            self.0.driver.wait(ticket)?;
-            self.0.driver.read(&staging, 0, part)?;
-            self.give(staging);
-            self.look_at_errors(errors)?;
-        }
-        Ok(())
-    }
-
     fn refuse_while_recording(&self) -> Result<()> {
         self.alive()?;
         match self.own_stream().is_recording() {
@@ -398,7 +383,7 @@ impl GpuDevice {
     }
 
     /// Records a copy of the error word, if a kernel could have set it.
-    fn ask_for_errors(&self) -> Result<Option<(Arc<Memory>, Vec<String>)>> {
+    fn ask_for_errors(&self) -> Result<Option<AskedErrors>> {
         let (word, kernels) = {
             let mut errors = self.0.errors.lock().unwrap_or_else(PoisonError::into_inner);
             match (&errors.word, errors.kernels.is_empty()) {
@@ -424,7 +409,14 @@ impl GpuDevice {
         }
     }
 
-    fn look_at_errors(&self, asked: Option<(Arc<Memory>, Vec<String>)>) -> Result<()> {
+    /// Leaves the error word to the next read-back.
+    fn ask_again(&self, (staging, kernels): AskedErrors) {
+        self.give(staging);
+        let mut errors = self.0.errors.lock().unwrap_or_else(PoisonError::into_inner);
+        errors.kernels.extend(kernels);
+    }
+
+    fn look_at_errors(&self, asked: Option<AskedErrors>) -> Result<()> {
         let Some((staging, kernels)) = asked else {
             return Ok(());
         };
@@ -565,6 +557,17 @@ impl Recording {
     /// The commands.
     pub fn commands(&self) -> usize {
         self.steps.len()
+    }
+}
+
+impl fmt::Debug for Recording {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Recording of {} commands on {:?}",
+            self.steps.len(),
+            self.device
+        )
     }
 }
 

@@ -30,12 +30,12 @@ pub use cache::{
     KeptKernel, KernelCounts, PackedKernel, clear_kept, compile_for_pack, kept, write_pack,
 };
 pub use command::{Access, Command, Kernel, Launch, Step, Use};
-pub use device::{Buffer, GpuDevice, Recording, Statistics};
+pub use device::{Buffer, GpuDevice, ReadBack, Recording, Statistics};
 pub use driver::{Api, DeviceInfo, Driver, Handle, Memory, MemoryKind, Program, Ticket};
 pub use error::{GpuError, Result};
+#[doc(hidden)]
+pub use params::scope as params_scope;
 pub use params::{Field, Params};
 pub use product::{MatrixLayout, MatrixPlace, Number, Product, ProductPlan};
 pub use settings::{Settings, default_pack};
 pub use source::{Define, KernelSource, Signature, Variant, params_text};
-
-extern crate self as tallow_gpu;

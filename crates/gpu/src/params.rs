@@ -35,6 +35,14 @@ pub trait Params: bytemuck::Pod {
     fn text() -> String;
 }
 
+/// What [`params!`](crate::params) brings into scope.
+#[doc(hidden)]
+pub mod scope {
+    pub mod tallow_gpu_params {
+        pub use bytemuck;
+    }
+}
+
 /// Declares parameter structs for kernels.
 ///
 /// ```
@@ -60,10 +68,14 @@ macro_rules! params {
         $vis:vis struct $Name:ident {
             $($(#[$field_doc:meta])* $fvis:vis $field:ident: $ty:ty),+ $(,)?
         }
-    )+) => {$(
+    )+) => {
+        // The derives name this crate by a path that must be in scope, in any crate.
+        #[allow(unused_imports)]
+        use $crate::params_scope::*;
+        $(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, $crate::bytemuck::Zeroable, $crate::bytemuck::Pod)]
-        #[bytemuck(crate = "tallow_gpu::bytemuck")]
+        #[bytemuck(crate = "tallow_gpu_params::bytemuck")]
         #[repr(C)]
         $vis struct $Name { $($(#[$field_doc])* $fvis $field: $ty),+ }
 
@@ -83,5 +95,6 @@ macro_rules! params {
                 format!(concat!(stringify!($Name), " {};"), name)
             }
         }
-    )+};
+        )+
+    };
 }

@@ -6,12 +6,14 @@ typedef unsigned short ushort;
 typedef unsigned int uint;
 typedef unsigned long long ulong;
 #define GLOBAL
-#define SHARED __shared__
+#define SHARED __shared__ __align__(16)
 #define SHARED_P
 #define CONSTANT static __device__ const
 #define RESTRICT __restrict__
 #define FN static __device__ __forceinline__
-#define IN_(T, n) const T *__restrict__ n
+/* Not restrict: the compiler would read through the constant cache, and such loads it moves to both
+   sides of AFTER_INPUTS. */
+#define IN_(T, n) const T *n
 #define OUT_(T, n) T *__restrict__ n
 #define INOUT_(T, n) T *n
 #define PARAMS(T) const T p
@@ -49,6 +51,23 @@ FN float f16_to_f32_(ushort h) { float f; asm("cvt.f32.f16 %0, %1;" : "=f"(f) : 
 FN ushort f32_to_f16_(float f) { ushort h; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(f)); return h; }
 #define LOAD_f16(p, i) f16_to_f32_((p)[i])
 #define STORE_f16(p, i, v) ((p)[i] = f32_to_f16_(v))
+FN float rsqrt_(float x) { float y; asm("rsqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
+FN float recip_(float x) { float y; asm("rcp.approx.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
+#define RSQRT(x) rsqrt_(x)
+#define RECIP(x) recip_(x)
+#define F16_BITS(word) f16_to_f32_((ushort)(word))
+#define F16_ROUND(v) f16_to_f32_(f32_to_f16_(v))
+#define LOAD_WORDS2(d, p, i) { const uint2 v_ = ((const uint2 *)(p))[i]; (d)[0] = v_.x; (d)[1] = v_.y; }
+#define LOAD_WORDS4(d, p, i)                                                              \
+    {                                                                                     \
+        const uint4 v_ = ((const uint4 *)(p))[i];                                         \
+        (d)[0] = v_.x; (d)[1] = v_.y; (d)[2] = v_.z; (d)[3] = v_.w;                       \
+    }
+#define LOAD_FLOATS4(d, space, p, i)                                                      \
+    {                                                                                     \
+        const float4 v_ = ((const float4 *)(p))[i];                                       \
+        (d)[0] = v_.x; (d)[1] = v_.y; (d)[2] = v_.z; (d)[3] = v_.w;                       \
+    }
 FN float clamp(float v, float lo, float hi) { return fminf(fmaxf(v, lo), hi); }
 #define SG_SCRATCH(wg)
 #define SG_LANE ((uint)threadIdx.x & 31u)

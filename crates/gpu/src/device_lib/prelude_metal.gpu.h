@@ -49,6 +49,21 @@ FN uint atomic_cas_(device atomic_uint *p, uint old, uint value) {
 typedef half st_f16;
 #define LOAD_f16(p, i) ((float)(p)[i])
 #define STORE_f16(p, i, v) ((p)[i] = (half)(v))
+#define RSQRT(x) rsqrt(x)
+#define RECIP(x) (1.0f / (x))
+#define F16_BITS(word) ((float)as_type<half>((ushort)(word)))
+#define F16_ROUND(v) ((float)(half)(v))
+#define LOAD_WORDS2(d, p, i) { const uint2 v_ = ((device const uint2 *)(p))[i]; (d)[0] = v_.x; (d)[1] = v_.y; }
+#define LOAD_WORDS4(d, p, i)                                                              \
+    {                                                                                     \
+        const uint4 v_ = ((device const uint4 *)(p))[i];                                  \
+        (d)[0] = v_.x; (d)[1] = v_.y; (d)[2] = v_.z; (d)[3] = v_.w;                       \
+    }
+#define LOAD_FLOATS4(d, space, p, i)                                                      \
+    {                                                                                     \
+        const packed_float4 v_ = ((space const packed_float4 *)(p))[i];                   \
+        (d)[0] = v_[0]; (d)[1] = v_[1]; (d)[2] = v_[2]; (d)[3] = v_[3];                   \
+    }
 /* Abramowitz and Stegun 7.1.26 has 1.5e-7; below 1/2 the series keeps relative precision. */
 FN float erf_(float x) {
     const float a = fabs(x);

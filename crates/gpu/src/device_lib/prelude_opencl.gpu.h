@@ -27,7 +27,13 @@
 #define GRP_Y ((uint)get_group_id(1))
 #define GRP_Z ((uint)get_group_id(2))
 #define GRPS_X ((uint)get_num_groups(0))
+/* pocl 3.1, whose groups are loops over threads, computes wrong values where such a loop has an
+   unrolled one in it (LLVM 14; right with -cl-opt-disable). */
+#ifdef USE_SUBGROUPS
 #define UNROLL _Pragma("unroll")
+#else
+#define UNROLL
+#endif
 #define AFTER_INPUTS()
 #define AS_UINT(x) as_uint(x)
 #define AS_FLOAT(x) as_float(x)
@@ -47,6 +53,22 @@
 typedef half st_f16;
 #define LOAD_f16(p, i) vload_half((i), (p))
 #define STORE_f16(p, i, v) vstore_half_rte((v), (i), (p))
+static inline float f16_bits_(uint word) {
+    const ushort bits = (ushort)word;
+    return vload_half(0, (const half *)&bits);
+}
+static inline float f16_round_(float v) {
+    ushort bits;
+    vstore_half_rte(v, 0, (half *)&bits);
+    return vload_half(0, (const half *)&bits);
+}
+#define RSQRT(x) rsqrt(x)
+#define RECIP(x) (1.0f / (x))
+#define F16_BITS(word) f16_bits_(word)
+#define F16_ROUND(v) f16_round_(v)
+#define LOAD_WORDS2(d, p, i) vstore2(vload2((i), (__global const uint *)(p)), 0, (d))
+#define LOAD_WORDS4(d, p, i) vstore4(vload4((i), (__global const uint *)(p)), 0, (d))
+#define LOAD_FLOATS4(d, space, p, i) vstore4(vload4((i), (p)), 0, (d))
 /* Subgroups of 32: the device's own, or through local memory and barriers. All threads of a group
    come to these together. */
 #ifdef USE_SUBGROUPS
