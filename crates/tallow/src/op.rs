@@ -222,7 +222,7 @@ fn common_device(op: &'static str, inputs: &[&Tensor]) -> Result<Device> {
 }
 
 /// Read locks on the distinct buffers of the operands, with each buffer's address.
-type Guards<'a> = SmallVec<[(*const StorageCell, RwLockReadGuard<'a, Storage>); 4]>;
+pub(crate) type Guards<'a> = SmallVec<[(*const StorageCell, RwLockReadGuard<'a, Storage>); 4]>;
 
 fn distinct_cells<'a>(inputs: &[&'a Tensor]) -> SmallVec<[&'a Arc<StorageCell>; 4]> {
     let mut cells: SmallVec<[&Arc<StorageCell>; 4]> =
@@ -232,7 +232,8 @@ fn distinct_cells<'a>(inputs: &[&'a Tensor]) -> SmallVec<[&'a Arc<StorageCell>; 
     cells
 }
 
-fn lock_all<'a>(inputs: &[&'a Tensor]) -> Guards<'a> {
+/// Locks the operands' buffers for reading, each once.
+pub(crate) fn lock_all<'a>(inputs: &[&'a Tensor]) -> Guards<'a> {
     distinct_cells(inputs)
         .into_iter()
         .map(|cell| (Arc::as_ptr(cell), cell.read()))
@@ -269,7 +270,8 @@ fn gpu_view<'a>(input: &'a Tensor, guards: &'a Guards<'_>) -> Result<GpuView<'a>
     GpuView::new(locked(input, guards).as_gpu()?, input.layout())
 }
 
-fn locked<'a>(input: &Tensor, guards: &'a Guards<'_>) -> &'a Storage {
+/// An operand's storage among those that [`lock_all`] locked.
+pub(crate) fn locked<'a>(input: &Tensor, guards: &'a Guards<'_>) -> &'a Storage {
     let address = Arc::as_ptr(input.storage_cell());
     let (_, guard) = guards
         .iter()

@@ -3,7 +3,10 @@
 //! An operation's `gpu.rs` picks a variant of its kernel, fills in the parameters and launches it
 //! on views; everything behind that (batches, hazards, pools, compilers) is `tallow-gpu`'s.
 
+mod kernel;
 mod views;
+
+pub use kernel::{GpuKernel, Operand, WEIGHTS_HEADER, run, start_read};
 
 pub(crate) use views::{
     Rows, View1, View2, View3, Views, define_big, define_views, dtype_word, element_groups, groups,
@@ -11,8 +14,11 @@ pub(crate) use views::{
 };
 
 use crate::{CpuStorage, DType, Error, F8E4M3, Layout, Result, bf16, f16};
-pub use tallow_gpu::GpuDevice;
-use tallow_gpu::{Buffer, GpuError};
+use tallow_gpu::Buffer;
+pub use tallow_gpu::{
+    Define, GpuDevice, GpuError, KernelSource, Params, ReadBack, Recording, Variant, params,
+    params_text,
+};
 
 /// A buffer on a GPU.
 #[derive(Debug)]

@@ -27,6 +27,7 @@ pub use storage::QStorage;
 pub use tallow_quant::GgmlDType;
 pub use tensor::QTensor;
 pub(crate) use tensor::row_ids;
+pub use uploaded::GpuWeights;
 pub(crate) use uploaded::{Form, Uploaded};
 
 #[cfg(test)]

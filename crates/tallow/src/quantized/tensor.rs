@@ -206,6 +206,14 @@ impl QTensor {
         Ok(Arc::clone(self.0.uploaded.get_or_init(|| uploaded)))
     }
 
+    /// How the matrix lies in the memory of its GPU, for kernels of one's own.
+    ///
+    /// # Errors
+    /// A matrix on the processor; no memory.
+    pub fn gpu_weights(&self) -> Result<super::GpuWeights> {
+        Ok(super::GpuWeights(self.uploaded()?.form))
+    }
+
     /// Another handle of the same blocks.
     pub(crate) fn share(&self) -> Self {
         Self(Arc::clone(&self.0))

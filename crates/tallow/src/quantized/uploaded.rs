@@ -1,9 +1,9 @@
 //! Blocks in a GPU's memory: codes and scales apart, plain floats as they are.
 
 use super::QTensor;
-use crate::gpu::GpuDevice;
+use crate::gpu::{GpuDevice, dtype_word};
 use crate::{DType, Result, f16};
-use tallow_gpu::Buffer;
+use tallow_gpu::{Buffer, Variant};
 use tallow_quant::{GgmlDType, Split};
 
 /// A matrix `[n, k]`, or several, row by row.
@@ -31,10 +31,61 @@ pub(crate) enum Form {
     },
 }
 
+/// How a matrix lies in a GPU's memory: what a kernel that reads it with
+/// [`WEIGHTS_HEADER`](crate::gpu::WEIGHTS_HEADER) is told.
+#[derive(Clone, Copy, Debug)]
+pub struct GpuWeights(pub(super) Form);
+
+impl GpuWeights {
+    /// Adds what the header wants defined: `BITS`, then `GROUP` and `SCALE`, or `WT`.
+    pub fn define(self, variant: Variant) -> Variant {
+        match self.0 {
+            Form::Plain(dtype) => variant.define("BITS", 0).define("WT", dtype_word(dtype)),
+            Form::Codes {
+                bits,
+                group,
+                halves,
+                ..
+            } => {
+                let scale = dtype_word(if halves { DType::F16 } else { DType::F32 });
+                let variant = variant.define("BITS", bits).define("GROUP", group);
+                variant.define("SCALE", scale)
+            }
+        }
+    }
+
+    /// Where the scales start, in bytes; 0 for floats.
+    pub fn scales_at(self) -> u64 {
+        match self.0 {
+            Form::Plain(_) => 0,
+            Form::Codes { scales_at, .. } => scales_at,
+        }
+    }
+
+    /// Whether one variant of a kernel reads both.
+    pub fn is_like(self, other: Self) -> bool {
+        let without_place = |form| match form {
+            Form::Plain(dtype) => (0, 0, dtype),
+            Form::Codes {
+                bits,
+                group,
+                halves,
+                ..
+            } => (bits, group, if halves { DType::F16 } else { DType::F32 }),
+        };
+        without_place(self.0) == without_place(other.0)
+    }
+}
+
 /// What scales start at a multiple of, so that threads may read them as words.
 const ALIGNMENT: usize = 16;
 
 impl Uploaded {
+    /// All of it, as an operand of a launch.
+    pub(crate) fn whole(&self) -> (&Buffer, std::ops::Range<usize>) {
+        (&self.buffer, 0..self.buffer.bytes())
+    }
+
     pub(super) fn new(gpu: &GpuDevice, tensor: &QTensor) -> Result<Self> {
         let columns = tensor.shape().dims().last().copied().unwrap_or(1);
         let elements = tensor.shape().elem_count();

@@ -1,7 +1,7 @@
 //! The launches: a subgroup a weight row for few rows of x; tiles for many, on tensor cores where the
 //! device has them.
 
-use crate::gpu::{GpuStorage, GpuView, dtype_word, span};
+use crate::gpu::{GpuStorage, GpuView, span};
 use crate::quantized::{Form, QTensor, Uploaded};
 use crate::{DType, Result};
 use tallow_gpu::{
@@ -170,37 +170,24 @@ pub(super) fn multiply(weight: &QTensor, x: GpuView<'_>, out: &GpuStorage) -> Re
         return Ok(out.device().fill(out.buffer(), out.whole().1, 0)?);
     }
     let uploaded = weight.uploaded()?;
+    let weights = weight.gpu_weights()?;
     if m > FEW_ROWS && by_library(&uploaded, x, out, [m, n, k])? {
         return Ok(());
     }
     let way = Way::of(out.device().info(), uploaded.form, m, n);
-    let variant = way.variant(uploaded.form, m);
-    let (variant, scales_at) = match uploaded.form {
-        Form::Plain(dtype) => (variant.define("BITS", 0).define("WT", dtype_word(dtype)), 0),
-        Form::Codes {
-            bits,
-            group,
-            halves,
-            scales_at,
-        } => {
-            let scale = dtype_word(if halves { DType::F16 } else { DType::F32 });
-            let variant = variant.define("BITS", bits).define("GROUP", group);
-            (variant.define("SCALE", scale), scales_at)
-        }
-    };
+    let variant = weights.define(way.variant(uploaded.form, m));
     let [rows_tile, columns_tile] = way.tile();
     let (tiles_m, tiles_n) = (m.div_ceil(rows_tile), n.div_ceil(columns_tile));
     let params = QMatMulParams {
         offset: x.layout().start_offset() as u64,
-        scales_at,
+        scales_at: weights.scales_at(),
         m,
         n,
         k,
         tiles_n,
     };
     let groups = tiles_n.saturating_mul(tiles_m);
-    let weights = (&uploaded.buffer, 0..uploaded.buffer.bytes());
-    let operands = [weights, span(x), out.whole()];
+    let operands = [uploaded.whole(), span(x), out.whole()];
     Ok(out
         .device()
         .launch(&variant, &operands, &params, [groups, 1, 1])?)
