@@ -46,6 +46,9 @@ struct OpenCl {
     device: Pointer,
     options: CString,
     state: Mutex<State>,
+    is_pocl: bool,
+    /// The kernels launched since the last barrier, on pocl.
+    since_barrier: Mutex<Vec<u64>>,
     // Released in this order.
     queue: Object,
     context: Object,
@@ -159,11 +162,14 @@ pub(super) fn open(ordinal: usize) -> Result<Arc<dyn Driver>> {
     };
     let options = CString::new(options).expect("the options have no zero byte");
     let state = Mutex::default();
+    let is_pocl = info.fingerprint.to_lowercase().contains("pocl");
     Ok(Arc::new(OpenCl {
         info,
         device,
         options,
         state,
+        is_pocl,
+        since_barrier: Mutex::default(),
         queue,
         context,
     }))
@@ -230,6 +236,7 @@ impl OpenCl {
     }
 
     fn barrier(&self) -> Result<()> {
+        self.since_barrier().clear();
         // SAFETY: the queue is valid; no list of events is passed.
         let event = unsafe {
             command_queue::enqueue_barrier_with_wait_list(self.queue.pointer, 0, ptr::null())
@@ -238,6 +245,7 @@ impl OpenCl {
     }
 
     fn launch(&self, launch: &Launch) -> Result<()> {
+        self.keep_apart(launch.kernel.id())?;
         let kernel = launch.kernel.handle::<Compiled>();
         let kernel = kernel.0.lock().unwrap_or_else(PoisonError::into_inner);
         let set = |at: usize, bytes: usize, value: *const c_void| {
@@ -270,6 +278,29 @@ impl OpenCl {
             )
         };
         unheard(event, "clEnqueueNDRangeKernel")
+    }
+
+    /// Launches of one kernel one after the other: pocl 3.1 aborts where two run side by side.
+    fn keep_apart(&self, kernel: u64) -> Result<()> {
+        if !self.is_pocl {
+            return Ok(());
+        }
+        let runs = {
+            let mut since_barrier = self.since_barrier();
+            let runs = since_barrier.contains(&kernel);
+            since_barrier.push(kernel);
+            runs
+        };
+        if runs {
+            self.barrier()?;
+            self.since_barrier().push(kernel);
+        }
+        Ok(())
+    }
+
+    fn since_barrier(&self) -> MutexGuard<'_, Vec<u64>> {
+        let lock = self.since_barrier.lock();
+        lock.unwrap_or_else(PoisonError::into_inner)
     }
 
     fn encode(&self, step: &Step) -> Result<()> {
