@@ -213,8 +213,8 @@ pub trait Driver: Send + Sync {
         false
     }
 
-    /// Plans a product of dense matrices by the driver's own library; `None` if there is none, or it
-    /// cannot. A launch of the plan comes back as one of a kernel.
+    /// Plans a product of dense matrices by the driver's own library; `None` if there is none, or
+    /// it cannot. A launch of the plan comes back as one of a kernel.
     fn product(&self, _product: &Product) -> Result<Option<ProductPlan>> {
         Ok(None)
     }

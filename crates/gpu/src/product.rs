@@ -97,8 +97,8 @@ impl MatrixLayout {
     }
 }
 
-/// `out[b] = lhs[b] · rhs[b]`: lhs `[batch, m, k]`, rhs `[batch, k, n]`, out `[batch, m, n]`, which is
-/// row-major. No size is 0.
+/// `out[b] = lhs[b] · rhs[b]`: lhs `[batch, m, k]`, rhs `[batch, k, n]`, out `[batch, m, n]`, which
+/// is row-major. No size is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Product {
     /// The numbers of all three.
@@ -117,8 +117,9 @@ pub struct Product {
     pub rhs: MatrixLayout,
 }
 
-/// A product as a driver's library does it. It runs like a kernel with the buffers lhs, rhs, out and
-/// workspace, if it wants one; its parameters are where lhs, rhs and out start, three u64 in bytes.
+/// A product as a driver's library does it. It runs like a kernel with the buffers lhs, rhs, out
+/// and workspace, if it wants one; its parameters are where lhs, rhs and out start, three u64 in
+/// bytes.
 pub struct ProductPlan {
     /// The driver's own value.
     pub handle: crate::Handle,
@@ -170,8 +171,8 @@ impl Products {
 
 impl GpuDevice {
     /// Lets the driver's library multiply, if it has one that can: true if it does. Operands are
-    /// buffers with the bytes that are touched, the first of which starts the first matrix; the bytes
-    /// of out are those of the result.
+    /// buffers with the bytes that are touched, the first of which starts the first matrix; the
+    /// bytes of out are those of the result.
     pub fn multiply(
         &self,
         product: &Product,

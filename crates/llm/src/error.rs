@@ -45,6 +45,12 @@ pub enum Error {
     },
 }
 
+impl From<tallow::gpu::GpuError> for Error {
+    fn from(error: tallow::gpu::GpuError) -> Self {
+        Self::Tensor(error.into())
+    }
+}
+
 impl Error {
     /// Wraps an I/O error with what was tried on which path.
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {

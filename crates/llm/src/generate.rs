@@ -143,9 +143,9 @@ impl<'m> Session<'m> {
         let mut sampler = Sampler::new(&options.sampling)?;
         prompt.iter().for_each(|&id| sampler.accept(id));
         let started = Instant::now();
-        let mut logits = self.prefill(prompt, cancel)?;
+        let prefilled = self.prefill(prompt, cancel)?;
         let mut stats = GenerateStats {
-            prefill_tokens: logits.computed,
+            prefill_tokens: prefilled.computed,
             prefill_time: started.elapsed(),
             ..GenerateStats::default()
         };
@@ -155,14 +155,19 @@ impl<'m> Session<'m> {
         };
         let (mut ids, mut text) = (Vec::new(), String::new());
         let started = Instant::now();
+        let was_cancelled = prefilled.values.is_empty();
+        let mut next = Next::Logits(prefilled.values);
         let stop = loop {
-            if cancel.load(Ordering::Relaxed) || logits.values.is_empty() {
+            if cancel.load(Ordering::Relaxed) || was_cancelled {
                 break StopReason::Cancelled;
             }
             if ids.len() == options.max_tokens {
                 break StopReason::MaxTokens;
             }
-            let id = sampler.sample(&logits.values)?;
+            let id = match &next {
+                Next::Logits(values) => sampler.sample(values)?,
+                Next::Id(id) => *id,
+            };
             if self.tokenizer.is_end_of_turn(id) && !options.ignore_end_of_turn {
                 break StopReason::EndOfTurn;
             }
@@ -173,7 +178,10 @@ impl<'m> Session<'m> {
                 break StopReason::ContextFull;
             }
             if ids.len() < options.max_tokens {
-                logits.values = self.model.forward(&[id], &mut self.cache)?;
+                next = match sampler.takes_largest() {
+                    true => Next::Id(self.model.forward_greedy(&[id], &mut self.cache)?),
+                    false => Next::Logits(self.model.forward(&[id], &mut self.cache)?),
+                };
                 self.ids.push(id);
                 stats.decode_tokens += 1;
             }
@@ -215,6 +223,13 @@ impl<'m> Session<'m> {
             computed: self.ids.len() - reused,
         })
     }
+}
+
+/// What the next id comes from.
+enum Next {
+    Logits(Vec<f32>),
+    /// The largest logit's, found where the logits are.
+    Id(u32),
 }
 
 /// The logits after a prompt; none if it was cancelled before its end.

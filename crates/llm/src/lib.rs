@@ -33,5 +33,5 @@ pub use error::{Error, Result};
 pub use generate::{Answer, GenerateOptions, GenerateStats, Session, StopReason};
 pub use model::{LanguageModel, LoadOptions, Model};
 pub use perplexity::{DEFAULT_CHUNK_LEN, Perplexity, perplexity};
-pub use transformer::{KvCache, PAGE_LEN};
+pub use transformer::KvCache;
 pub use warm_up::{WarmUp, WarmUpReport};

@@ -284,6 +284,16 @@ impl Model {
         self.decoder.forward(ids, cache)
     }
 
+    /// The id of the largest logit after the last of `ids`, which are added to the cache: as
+    /// [`argmax`](crate::sampling::argmax) of [`forward`](Self::forward)'s, but on a GPU the logits
+    /// of a single id are not read back.
+    ///
+    /// # Errors
+    /// As [`forward`](Self::forward), and logits without a largest.
+    pub fn forward_greedy(&self, ids: &[u32], cache: &mut KvCache) -> Result<u32> {
+        self.decoder.forward_greedy(ids, cache)
+    }
+
     /// Adds `ids` to the cache, and hands on the logits after each of them from the `first` on,
     /// with its place in `ids`.
     ///

@@ -12,6 +12,7 @@ mod tiny;
 
 use serde_json::Value;
 use tallow_llm::Model;
+use tallow_llm::sampling::argmax;
 use tiny::{golden, write_model};
 
 fn assert_close(case: &str, position: usize, found: &[f32], expected: &Value) {
@@ -38,6 +39,20 @@ fn assert_close(case: &str, position: usize, found: &[f32], expected: &Value) {
 
 #[test]
 fn small_models_agree_with_hugging_face() {
+    agree_on(&tallow::Device::Cpu);
+}
+
+/// The first GPU of OpenCL, if there is one: what goes through a recorded step there goes layer by
+/// layer on the CPU.
+#[test]
+fn small_models_agree_on_a_gpu() {
+    match tallow::Device::new_opencl(0) {
+        Ok(device) => agree_on(&device),
+        Err(error) => println!("not run: {error}"),
+    }
+}
+
+fn agree_on(device: &tallow::Device) {
     let golden = golden();
     let ids: Vec<u32> = golden["ids"]
         .as_array()
@@ -56,7 +71,7 @@ fn small_models_agree_with_hugging_face() {
     for (name, case) in cases {
         let folder = tempfile::tempdir().unwrap();
         write_model(folder.path(), case);
-        let model = Model::from_safetensors_folder(folder.path(), &tallow::Device::Cpu).unwrap();
+        let model = Model::from_safetensors_folder(folder.path(), device).unwrap();
         let mut compare = |position: usize, logits: &[f32]| {
             if let Some(row) = positions.iter().position(|&wanted| wanted == position) {
                 assert_close(name, position, logits, &case["logits"][row]);
@@ -66,12 +81,29 @@ fn small_models_agree_with_hugging_face() {
         model
             .forward_all(&ids, &mut model.new_cache(), 0, &mut compare)
             .unwrap();
-        let mut cache = model.new_cache();
+        let (mut cache, mut greedy) = (model.new_cache(), model.new_cache());
         for (position, id) in ids.iter().enumerate() {
+            let before = commands(device);
             let logits = model.forward(&[*id], &mut cache).unwrap();
+            let recorded = commands(device) - before;
+            assert!(
+                position == 0 || recorded < 8,
+                "{name}: {recorded} commands for a token"
+            );
             compare(position, &logits).unwrap();
+            let best = model.forward_greedy(&[*id], &mut greedy).unwrap();
+            assert_eq!(
+                best,
+                argmax(&logits).unwrap(),
+                "{name}, position {position}"
+            );
         }
     }
+}
+
+/// Commands that were recorded on the device: few for a token that goes through a recorded step.
+fn commands(device: &tallow::Device) -> u64 {
+    device.gpu().map_or(0, |gpu| gpu.statistics().commands)
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Matrix products and attention of a device, checked and timed: `device_products cuda:0`.
 //!
 //! Each product is checked at a sample of its results against sums in f64, and the error is given
-//! relative to the sum of the magnitudes; attention is compared with the processor's. Times are medians of seven batches that end with
-//! `synchronize`. A second argument narrows the run to the lines whose names contain it.
+//! relative to the sum of the magnitudes; attention is compared with the processor's. Times are
+//! medians of seven batches that end with `synchronize`. A second argument narrows the run to the
+//! lines whose names contain it.
 #![allow(clippy::print_stdout)]
 
 use std::time::Instant;

@@ -50,8 +50,9 @@ static VALUES: KernelSource = KernelSource::new(
          AFTER_INPUTS();
          const uint at = GRP_X * WG + TID;
          if (at >= p.units) return;
-         const unit_t u = unit_load(w, p.scales_at, at);
-         for (uint j = 0u; j < UNIT; j++) out[at * UNIT + j] = unit_value(u, j);
+         unit_t u;
+         unit_load(&u, w, p.scales_at, at);
+         for (uint j = 0u; j < UNIT; j++) out[at * UNIT + j] = unit_value(&u, j);
      }",
     &["#define X_SPACE GLOBAL\n", WEIGHTS_HEADER],
     Some(params_text::<RowParams>),

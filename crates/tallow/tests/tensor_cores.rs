@@ -1,8 +1,8 @@
-//! The kernels for CUDA's tensor cores, run on the processor: their own text, compiled as C++ over an
-//! emulation of a group of threads and of NVIDIA's instructions (`tensor_cores/emulation.h`).
+//! The kernels for CUDA's tensor cores, run on the processor: their own text, compiled as C++ over
+//! an emulation of a group of threads and of NVIDIA's instructions (`tensor_cores/emulation.h`).
 //!
-//! No GPU is needed, but a C++ compiler is: `c++`, or the one that `CXX` names. Without one the tests
-//! say so and pass.
+//! No GPU is needed, but a C++ compiler is: `c++`, or the one that `CXX` names. Without one the
+//! tests say so and pass.
 #![allow(clippy::print_stdout)]
 
 use std::path::Path;

@@ -11,6 +11,7 @@ typedef unsigned long long ulong;
 #define CONSTANT static __device__ const
 #define RESTRICT __restrict__
 #define FN static __device__ __forceinline__
+#define FN_LARGE FN
 /* Not restrict: the compiler would read through the constant cache, and such loads it moves to both
    sides of AFTER_INPUTS. */
 #define IN_(T, n) const T *n
@@ -53,6 +54,7 @@ FN ushort f32_to_f16_(float f) { ushort h; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h
 #define STORE_f16(p, i, v) ((p)[i] = f32_to_f16_(v))
 FN float rsqrt_(float x) { float y; asm("rsqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 FN float recip_(float x) { float y; asm("rcp.approx.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
+#define PRIVATE_P
 #define RSQRT(x) rsqrt_(x)
 #define RECIP(x) recip_(x)
 #define F16_BITS(word) f16_to_f32_((ushort)(word))

@@ -10,6 +10,7 @@ using namespace metal;
 #define CONSTANT constant
 #define RESTRICT
 #define FN static inline
+#define FN_LARGE FN
 #define IN_(T, n) device const T *n
 #define OUT_(T, n) device T *n
 #define INOUT_(T, n) device T *n
@@ -49,6 +50,7 @@ FN uint atomic_cas_(device atomic_uint *p, uint old, uint value) {
 typedef half st_f16;
 #define LOAD_f16(p, i) ((float)(p)[i])
 #define STORE_f16(p, i, v) ((p)[i] = (half)(v))
+#define PRIVATE_P thread
 #define RSQRT(x) rsqrt(x)
 #define RECIP(x) (1.0f / (x))
 #define F16_BITS(word) ((float)as_type<half>((ushort)(word)))

@@ -10,6 +10,13 @@
 #define CONSTANT __constant
 #define RESTRICT restrict
 #define FN static inline
+/* pocl 3.1, whose groups are loops over threads, computes wrong values where two such bodies are
+   inlined into one loop (LLVM 14; right with -cl-opt-disable, and in oclgrind). */
+#ifdef USE_SUBGROUPS
+#define FN_LARGE static inline
+#else
+#define FN_LARGE __attribute__((noinline))
+#endif
 #define IN_(T, n) __global const T *restrict n
 #define OUT_(T, n) __global T *restrict n
 #define INOUT_(T, n) __global T *n
@@ -27,13 +34,7 @@
 #define GRP_Y ((uint)get_group_id(1))
 #define GRP_Z ((uint)get_group_id(2))
 #define GRPS_X ((uint)get_num_groups(0))
-/* pocl 3.1, whose groups are loops over threads, computes wrong values where such a loop has an
-   unrolled one in it (LLVM 14; right with -cl-opt-disable). */
-#ifdef USE_SUBGROUPS
 #define UNROLL _Pragma("unroll")
-#else
-#define UNROLL
-#endif
 #define AFTER_INPUTS()
 #define AS_UINT(x) as_uint(x)
 #define AS_FLOAT(x) as_float(x)
@@ -62,6 +63,7 @@ static inline float f16_round_(float v) {
     vstore_half_rte(v, 0, (half *)&bits);
     return vload_half(0, (const half *)&bits);
 }
+#define PRIVATE_P
 #define RSQRT(x) rsqrt(x)
 #define RECIP(x) (1.0f / (x))
 #define F16_BITS(word) f16_bits_(word)

@@ -117,6 +117,11 @@ impl Sampler {
         self.recent.push_back(id);
     }
 
+    /// Whether the next id is that of the largest logit, whatever came before.
+    pub fn takes_largest(&self) -> bool {
+        self.greedy && self.filters.is_empty()
+    }
+
     /// Chooses the next id by the logits of the whole vocabulary. Does not [`accept`] it.
     ///
     /// [`accept`]: Self::accept
@@ -124,7 +129,7 @@ impl Sampler {
     /// # Errors
     /// When a logit is NaN or +∞, or all are −∞.
     pub fn sample(&mut self, logits: &[f32]) -> Result<u32> {
-        if self.greedy && self.filters.is_empty() {
+        if self.takes_largest() {
             return argmax(logits);
         }
         self.candidates.fill(logits)?;

@@ -12,13 +12,13 @@ use crate::weights::{Linear, Weights, forward_joined};
 
 #[derive(Debug)]
 pub(super) struct Attention {
-    layer: usize,
-    query: Linear,
-    key: Linear,
-    value: Linear,
-    output: Linear,
-    query_norm: Option<Norm>,
-    key_norm: Option<Norm>,
+    pub(super) layer: usize,
+    pub(super) query: Linear,
+    pub(super) key: Linear,
+    pub(super) value: Linear,
+    pub(super) output: Linear,
+    pub(super) query_norm: Option<Norm>,
+    pub(super) key_norm: Option<Norm>,
     head_count: usize,
     kv_head_count: usize,
     head_dim: usize,
@@ -40,7 +40,6 @@ impl Attention {
                 config.norm_eps,
             )
         };
-        let window = config.window.as_ref().map(|window| window.len);
         Ok(Self {
             layer,
             query: linear("attn_q", inner, hidden)?,
@@ -53,7 +52,7 @@ impl Attention {
             kv_head_count: config.kv_head_count,
             head_dim: dim,
             options: AttentionOptions {
-                window: window.filter(|_| !config.is_global(layer)),
+                window: config.window_of(layer),
                 ..AttentionOptions::causal(config.attention_scale)
             },
         })

@@ -110,6 +110,12 @@ impl Config {
         Ok(())
     }
 
+    /// How many positions the layer sees, its own among them; `None`: all.
+    pub(crate) fn window_of(&self, layer: usize) -> Option<usize> {
+        let window = self.window.as_ref()?;
+        (!self.is_global(layer)).then_some(window.len)
+    }
+
     /// Whether the layer sees all positions.
     pub(crate) fn is_global(&self, layer: usize) -> bool {
         self.window

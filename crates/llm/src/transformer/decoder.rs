@@ -1,5 +1,7 @@
 //! The whole decoder: embedding, layers, output.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use tallow::Tensor;
 
 use super::attention::Attention;
@@ -8,6 +10,7 @@ use super::config::Config;
 use super::mlp::Mlp;
 use super::norm::Norm;
 use super::rope::Rope;
+use super::step::Step;
 use crate::error::{Error, Result};
 use crate::weights::{Embedding, Linear, Weights};
 
@@ -19,6 +22,8 @@ pub(crate) const CHUNK_LEN: usize = 512;
 /// Logits that are held at once: 4 million are 16 MB.
 const LOGITS_MAX: usize = 4 << 20;
 
+static NEXT_ID: AtomicU64 = AtomicU64::new(0);
+
 #[derive(Debug)]
 pub(crate) struct Decoder {
     config: Config,
@@ -28,16 +33,20 @@ pub(crate) struct Decoder {
     output: Linear,
     rope: Rope,
     window_rope: Option<Rope>,
+    /// A single token goes through a recorded step.
+    has_step: bool,
+    /// No other decoder of this process has it.
+    id: u64,
 }
 
 #[derive(Debug)]
-struct Layer {
-    attention_norm: Norm,
-    attention: Attention,
-    attention_post_norm: Option<Norm>,
-    mlp_norm: Norm,
-    mlp: Mlp,
-    mlp_post_norm: Option<Norm>,
+pub(super) struct Layer {
+    pub(super) attention_norm: Norm,
+    pub(super) attention: Attention,
+    pub(super) attention_post_norm: Option<Norm>,
+    pub(super) mlp_norm: Norm,
+    pub(super) mlp: Mlp,
+    pub(super) mlp_post_norm: Option<Norm>,
     is_global: bool,
 }
 
@@ -77,7 +86,7 @@ impl Decoder {
         };
         let layers = weights.layers(&config).into_iter();
         let layers = layers.map(|layer| Layer::load(weights, layer, &config));
-        Ok(Self {
+        let mut decoder = Self {
             layers: layers.collect::<Result<_>>()?,
             norm: Norm::load(weights, "output_norm", config.hidden_len, config.norm_eps)?,
             rope: Rope::new(&config.rope, weights.device()),
@@ -88,7 +97,11 @@ impl Decoder {
             embedding,
             output,
             config,
-        })
+            has_step: false,
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+        };
+        decoder.has_step = Step::covers(&decoder)?;
+        Ok(decoder)
     }
 
     pub(crate) fn config(&self) -> &Config {
@@ -99,8 +112,73 @@ impl Decoder {
         self.embedding.vocabulary_len()
     }
 
+    pub(super) fn id(&self) -> u64 {
+        self.id
+    }
+
+    pub(super) fn embedding(&self) -> &Embedding {
+        &self.embedding
+    }
+
+    pub(super) fn layers(&self) -> &[Layer] {
+        &self.layers
+    }
+
+    /// The last product, and the norm before it.
+    pub(super) fn output(&self) -> (&Linear, &Norm) {
+        (&self.output, &self.norm)
+    }
+
+    /// The position embeddings of layers that see all, and of those with a window.
+    pub(super) fn ropes(&self) -> (&Rope, Option<&Rope>) {
+        (&self.rope, self.window_rope.as_ref())
+    }
+
+    /// The id of the largest logit after `ids`, which are added to the cache. On a GPU the logits
+    /// of a single id stay there.
+    pub(crate) fn forward_greedy(&self, ids: &[u32], cache: &mut KvCache) -> Result<u32> {
+        match self.step(ids, cache, Step::best)? {
+            Some(best) => Ok(best),
+            None => crate::sampling::argmax(&self.forward_layers(ids, cache)?),
+        }
+    }
+
     /// The logits after the last of `ids`, which are added to the cache.
     pub(crate) fn forward(&self, ids: &[u32], cache: &mut KvCache) -> Result<Vec<f32>> {
+        match self.step(ids, cache, Step::logits)? {
+            Some(logits) => Ok(logits),
+            None => self.forward_layers(ids, cache),
+        }
+    }
+
+    /// Runs the recorded step, if there is a single id and the device has one.
+    fn step<T>(
+        &self,
+        ids: &[u32],
+        cache: &mut KvCache,
+        run: impl FnOnce(&mut Step, usize, u32) -> Result<T>,
+    ) -> Result<Option<T>> {
+        let (&[id], true) = (ids, self.has_step) else {
+            return Ok(None);
+        };
+        self.check(ids, cache)?;
+        let position = cache.len();
+        let is_ready = cache
+            .step()
+            .as_ref()
+            .is_some_and(|step| step.is_for(self, position));
+        if !is_ready {
+            *cache.step() = Step::record(self, cache)?.map(Box::new);
+        }
+        let Some(step) = cache.step() else {
+            return Ok(None);
+        };
+        let found = run(step, position, id)?;
+        cache.advance(1);
+        Ok(Some(found))
+    }
+
+    fn forward_layers(&self, ids: &[u32], cache: &mut KvCache) -> Result<Vec<f32>> {
         let mut logits = Vec::new();
         let last = ids.len().saturating_sub(1);
         self.forward_from(ids, cache, last, &mut |_, found| {
@@ -134,7 +212,8 @@ impl Decoder {
         Ok(())
     }
 
-    fn check(&self, ids: &[u32], cache: &KvCache) -> Result<()> {
+    /// Refuses ids that cannot be, and makes room for the others.
+    fn check(&self, ids: &[u32], cache: &mut KvCache) -> Result<()> {
         if ids.is_empty() {
             return Err(Error::Model(
                 "there are no tokens to go on from".to_string(),
@@ -146,7 +225,7 @@ impl Decoder {
                 self.vocabulary_len()
             )));
         }
-        cache.check_room(ids.len())
+        cache.reserve(ids.len())
     }
 
     /// What the layers make of a chunk, `[len, hidden]`.

@@ -8,9 +8,9 @@ use crate::weights::{Linear, Weights, forward_joined};
 
 #[derive(Debug)]
 pub(super) struct Mlp {
-    gate: Linear,
-    up: Linear,
-    down: Linear,
+    pub(super) gate: Linear,
+    pub(super) up: Linear,
+    pub(super) down: Linear,
     activation: Activation,
 }
 

@@ -14,8 +14,9 @@ mod decoder;
 mod mlp;
 mod norm;
 mod rope;
+mod step;
 
-pub use cache::{KvCache, PAGE_LEN};
+pub use cache::KvCache;
 pub(crate) use config::{Activation, Config, Window};
 pub(crate) use decoder::{CHUNK_LEN, Decoder};
 pub(crate) use rope::{RopeConfig, RopePairs};

@@ -34,6 +34,10 @@ impl Norm {
         }
     }
 
+    pub(super) fn weight(&self) -> &Tensor {
+        &self.weight
+    }
+
     pub(super) fn forward(&self, x: &Tensor) -> Result<Tensor> {
         Ok(ops::rms_norm(x, &self.weight, self.eps)?)
     }

@@ -7,8 +7,11 @@
 //! - yarn (Peng et al., 2023): a ramp over the pairs, and longer queries and keys;
 //! - longrope (Ding et al., 2024) and GGUF's `rope_freqs`: a divisor of its own for each pair.
 //!
-//! Angles are computed in f64 for the positions at hand: a table of all positions would cost 64 MB
-//! at a context of 32,768 and heads of 256.
+//! Angles are computed in f64. On the CPU for the positions at hand: a table of all positions would
+//! cost 64 MB at a context of 32,768 and heads of 256; a GPU keeps the table as far as positions
+//! have come.
+
+use std::sync::{Mutex, PoisonError};
 
 use tallow::{Device, GpuDevice, Tensor, ops};
 
@@ -234,6 +237,9 @@ fn positive(settings: &Settings<'_>, name: &str, default: Option<f64>) -> Result
     }
 }
 
+/// Positions that a table on a GPU has at least.
+const KNOWN_MIN: usize = 2048;
+
 /// Turns queries and keys of one kind of layer.
 #[derive(Debug)]
 pub(crate) struct Rope {
@@ -242,13 +248,15 @@ pub(crate) struct Rope {
     dims: usize,
     magnitude: f64,
     device: Device,
+    /// The table from position 0 on, on a GPU: as far as it was wanted.
+    known: Mutex<Option<RopeTable>>,
 }
 
 /// Cosines and sines of the positions at hand, `[len, dims / 2]` each.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct RopeTable {
-    cos: Tensor,
-    sin: Tensor,
+    pub(super) cos: Tensor,
+    pub(super) sin: Tensor,
 }
 
 impl Rope {
@@ -259,11 +267,42 @@ impl Rope {
             dims: config.dims,
             magnitude: config.magnitude,
             device: device.clone(),
+            known: Mutex::default(),
         }
+    }
+
+    /// Features of a head that turn, and which are pairs.
+    pub(super) fn turns(&self) -> (usize, RopePairs) {
+        (self.dims, self.pairs)
     }
 
     /// The table of the positions from `start` on.
     pub(crate) fn table(&self, start: usize, len: usize) -> Result<RopeTable> {
+        if self.device.is_cpu() {
+            return self.make_table(start, len);
+        }
+        // A GPU keeps it: on the way there it would cost more than its use.
+        let table = self.prefix(start + len)?;
+        Ok(RopeTable {
+            cos: table.cos.narrow(0, start, len)?,
+            sin: table.sin.narrow(0, start, len)?,
+        })
+    }
+
+    /// A table of at least `len` positions from 0 on; it is made once.
+    pub(super) fn prefix(&self, len: usize) -> Result<RopeTable> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(table) = &*known
+            && table.cos.dim(0)? >= len
+        {
+            return Ok(table.clone());
+        }
+        let table = self.make_table(0, len.next_power_of_two().max(KNOWN_MIN))?;
+        *known = Some(table.clone());
+        Ok(table)
+    }
+
+    fn make_table(&self, start: usize, len: usize) -> Result<RopeTable> {
         let half = self.frequencies.len();
         if self.device.gpu().is_some_and(GpuDevice::runs_nothing) {
             // On paper nobody looks at values.

@@ -224,6 +224,14 @@ pub(crate) struct Linear {
 }
 
 impl Linear {
+    /// The matrix of blocks, and what is added.
+    pub(crate) fn parts(&self) -> Option<(&QTensor, Option<&Tensor>)> {
+        match &self.weight {
+            QMatMul::QTensor(weight) => Some((weight, self.bias.as_ref())),
+            QMatMul::Tensor(_) | QMatMul::TensorF16(_) => None,
+        }
+    }
+
     /// `[len, columns]` to `[len, rows]`.
     pub(crate) fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let y = self.weight.forward(x)?;
@@ -273,5 +281,10 @@ impl Embedding {
             return Ok(Tensor::from_vec(zeros, shape, &device)?);
         }
         Ok(self.table.dequantize_rows(ids, &device)?)
+    }
+
+    /// The rows.
+    pub(crate) fn table(&self) -> &QTensor {
+        &self.table
     }
 }

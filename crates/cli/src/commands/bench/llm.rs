@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-use tallow_llm::sampling::argmax;
 use tallow_llm::tokenizer::EncodeOptions;
 use tallow_llm::{GenerateOptions, KvCache, LanguageModel, Model, Session};
 
@@ -114,7 +113,7 @@ fn prompt(model: &Model, tokens: usize) -> Vec<u32> {
 }
 
 fn next(model: &Model, ids: &[u32], cache: &mut KvCache) -> Result<u32> {
-    Ok(argmax(&model.forward(ids, cache)?)?)
+    Ok(model.forward_greedy(ids, cache)?)
 }
 
 fn prefill(model: &Model, tokens: usize) -> Result<f64> {

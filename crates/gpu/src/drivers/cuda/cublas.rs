@@ -1,6 +1,7 @@
-//! Dense products by cuBLASLt, which is no part of NVIDIA's driver and is looked for (`find`) at the
-//! first product: the file that `TALLOW_CUBLASLT` names, and no other if it is set (`0` is none); else
-//! what the system, the toolkit or a pip package has. Without it the portable kernel multiplies.
+//! Dense products by cuBLASLt, which is no part of NVIDIA's driver and is looked for (`find`) at
+//! the first product: the file that `TALLOW_CUBLASLT` names, and no other if it is set (`0` is
+//! none); else what the system, the toolkit or a pip package has. Without it the portable kernel
+//! multiplies.
 //!
 //! The library knows column-major matrices alone, and a row-major C is a column-major Cᵀ; so it is
 //! asked for Cᵀ = Bᵀ · Aᵀ, with rhs as its first operand. f32 is multiplied as f32, never as TF32.

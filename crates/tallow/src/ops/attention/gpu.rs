@@ -1,5 +1,5 @@
-//! The launches: for few queries a group of threads a query of a head, over all its keys; for many a
-//! group a tile of queries, on tensor cores where the device has them.
+//! The launches: for few queries a group of threads a query of a head, over all its keys; for many
+//! a group a tile of queries, on tensor cores where the device has them.
 
 use super::AttentionOptions;
 use crate::gpu::{GpuStorage, GpuView, dtype_word, launch, span};

@@ -1,5 +1,5 @@
-//! Products by the driver's own library: a batch of matrices in one call, more dimensions of batch in a
-//! loop of calls.
+//! Products by the driver's own library: a batch of matrices in one call, more dimensions of batch
+//! in a loop of calls.
 //!
 //! Letters: m rows and n columns of the result, k the inner size.
 

@@ -1,5 +1,5 @@
-//! The launches: a subgroup a weight row for few rows of x; tiles for many, on tensor cores where the
-//! device has them.
+//! The launches: a subgroup a weight row for few rows of x; tiles for many, on tensor cores where
+//! the device has them.
 
 use crate::gpu::{GpuStorage, GpuView, span};
 use crate::quantized::{Form, QTensor, Uploaded};

@@ -1,68 +1,79 @@
-//! The keys and values of past positions, in pages.
+//! The keys and values of past positions.
 //!
 //! ```text
-//! layer ─► page 0: k, v [1, kv_heads, 64, head_dim] f16 │ page 1 │ … │ last page, partly filled
+//! CPU   layer ─► page 0: k, v [1, kv_heads, 64, head_dim] f16 │ page 1 │ … │ last, partly filled
+//! GPU   layer ─► k, v [1, kv_heads, room, head_dim] f16, grown when it is full
 //! ```
-//! Pages are made when positions reach them, so a short answer in a long context costs what it
-//! uses. Attention reads the pages where they lie. A layer with a window lets pages go that no
-//! later query can see.
 
-use std::collections::VecDeque;
+mod pages;
+mod whole;
 
 use tallow::{DType, Device, Tensor};
 
+use self::pages::LayerPages;
+pub(super) use self::whole::Whole;
 use super::config::Config;
+use super::step::Step;
 use crate::error::{Error, Result};
 
-/// Positions a page. A head's keys in a page are 8 KB of f16 at 64 features: long enough to be
-/// read at full speed, and the unfilled rest of the last page is at most a few MB in all layers.
-pub const PAGE_LEN: usize = 64;
-
-/// Positions a page on a GPU: several pages are joined before they are read, and with this many a
-/// context of most models is one.
-const GPU_PAGE_LEN: usize = 8192;
+/// Keys and values in pieces, in the order of positions.
+type Pages = Vec<(Tensor, Tensor)>;
 
 /// The keys and values of one sequence.
 #[derive(Debug)]
 pub struct KvCache {
-    layers: Vec<LayerPages>,
+    layers: Vec<Layer>,
     len: usize,
     capacity: usize,
+    /// The decode step that is recorded over the layers' tensors, while they stay where they are.
+    step: Option<Box<Step>>,
 }
 
 #[derive(Debug)]
-struct LayerPages {
-    pages: VecDeque<(Tensor, Tensor)>,
-    /// How many pages before the first of `pages` were let go.
-    dropped: usize,
+enum Layer {
+    Pages(LayerPages),
+    Whole(Whole),
+}
+
+/// What a layer keeps of a position, and for how long.
+#[derive(Clone, Copy, Debug)]
+struct Kind {
+    kv_head_count: usize,
+    head_dim: usize,
     window: Option<usize>,
-    shape: (usize, usize, usize, usize),
-    device: Device,
+}
+
+impl Kind {
+    fn shape(self, len: usize) -> (usize, usize, usize, usize) {
+        (1, self.kv_head_count, len, self.head_dim)
+    }
+
+    /// The first position that a query at `position` sees.
+    fn first_seen(self, position: usize) -> usize {
+        self.window
+            .map_or(0, |window| (position + 1).saturating_sub(window))
+    }
 }
 
 impl KvCache {
     /// An empty cache for sequences of up to `capacity` positions, on a device.
     pub(crate) fn new(config: &Config, capacity: usize, device: &Device) -> Self {
-        // A GPU's kernels want keys and values in one piece.
-        let page_len = match device.is_cpu() {
-            true => PAGE_LEN,
-            false => capacity.clamp(1, GPU_PAGE_LEN),
-        };
-        let layer = |index| LayerPages {
-            pages: VecDeque::new(),
-            dropped: 0,
-            window: config
-                .window
-                .as_ref()
-                .map(|w| w.len)
-                .filter(|_| !config.is_global(index)),
-            shape: (1, config.kv_head_count, page_len, config.head_dim),
-            device: device.clone(),
+        let layer = |index| {
+            let kind = Kind {
+                kv_head_count: config.kv_head_count,
+                head_dim: config.head_dim,
+                window: config.window_of(index),
+            };
+            match device.is_cpu() {
+                true => Layer::Pages(LayerPages::new(kind)),
+                false => Layer::Whole(Whole::new(kind, device)),
+            }
         };
         Self {
             layers: (0..config.layer_count).map(layer).collect(),
             len: 0,
             capacity,
+            step: None,
         }
     }
 
@@ -87,114 +98,93 @@ impl KvCache {
         if len >= self.len {
             return true;
         }
-        let is_whole = len > 0 && self.layers.iter().all(|layer| layer.can_truncate(len));
+        let can_truncate = |layer: &Layer| match layer {
+            Layer::Pages(pages) => pages.can_truncate(len),
+            Layer::Whole(whole) => whole.can_truncate(len),
+        };
+        let is_whole = len > 0 && self.layers.iter().all(can_truncate);
         self.len = if is_whole { len } else { 0 };
+        if let Some(step) = &mut self.step {
+            step.forget();
+        }
         for layer in &mut self.layers {
-            layer.truncate(self.len);
+            match layer {
+                Layer::Pages(pages) => pages.truncate(self.len),
+                Layer::Whole(whole) => {
+                    if whole.truncate(self.len) {
+                        self.step = None;
+                    }
+                }
+            }
         }
         is_whole
     }
 
-    /// Refuses `count` more positions when there is no room for them.
-    pub(crate) fn check_room(&self, count: usize) -> Result<()> {
+    /// Makes room for `count` more positions.
+    ///
+    /// # Errors
+    /// When they do not fit, or there is no memory.
+    pub(crate) fn reserve(&mut self, count: usize) -> Result<()> {
         if count > self.capacity - self.len {
             return Err(Error::Model(format!(
                 "{count} tokens after {} do not fit a context of {}; shorten the prompt",
                 self.len, self.capacity
             )));
         }
+        for layer in &mut self.layers {
+            if let Layer::Whole(whole) = layer
+                && whole.reserve(self.len, self.len + count, self.capacity)?
+            {
+                self.step = None;
+            }
+        }
         Ok(())
     }
 
     /// Adds the keys and values of the positions after [`len`](Self::len) in one layer, both
-    /// `[1, kv_heads, count, head_dim]`; gives the pages that these positions may see.
-    pub(crate) fn append(
-        &mut self,
-        layer: usize,
-        k: &Tensor,
-        v: &Tensor,
-    ) -> Result<Vec<(Tensor, Tensor)>> {
-        let start = self.len;
-        self.layers[layer].append(start, k, v)
+    /// `[1, kv_heads, count, head_dim]`, for which room was made; gives those that these positions
+    /// may see.
+    pub(crate) fn append(&mut self, layer: usize, k: &Tensor, v: &Tensor) -> Result<Pages> {
+        let (k, v) = (k.to_dtype(DType::F16)?, v.to_dtype(DType::F16)?);
+        if let Some(step) = &mut self.step {
+            step.forget();
+        }
+        match &mut self.layers[layer] {
+            Layer::Pages(pages) => pages.append(self.len, &k, &v),
+            Layer::Whole(whole) => whole.append(self.len, &k, &v),
+        }
     }
 
     /// Counts positions that every layer has.
     pub(crate) fn advance(&mut self, count: usize) {
         self.len += count;
         for layer in &mut self.layers {
-            layer.drop_unseen(self.len);
-        }
-    }
-}
-
-impl LayerPages {
-    fn page_len(&self) -> usize {
-        self.shape.2
-    }
-
-    fn append(&mut self, start: usize, k: &Tensor, v: &Tensor) -> Result<Vec<(Tensor, Tensor)>> {
-        let (k, v) = (k.to_dtype(DType::F16)?, v.to_dtype(DType::F16)?);
-        let count = k.dim(2)?;
-        let end = start + count;
-        let (mut position, page_len) = (start, self.page_len());
-        while position < end {
-            let page = position / self.page_len() - self.dropped;
-            if page == self.pages.len() {
-                let page = || Tensor::zeros(self.shape, DType::F16, &self.device);
-                self.pages.push_back((page()?, page()?));
+            if let Layer::Pages(pages) = layer {
+                pages.drop_unseen(self.len);
             }
-            let offset = position % self.page_len();
-            let part = (self.page_len() - offset).min(end - position);
-            let (k_page, v_page) = &self.pages[page];
-            k_page.slice_set(
-                &k.narrow(2, position - start, part)?.contiguous()?,
-                2,
-                offset,
-            )?;
-            v_page.slice_set(
-                &v.narrow(2, position - start, part)?.contiguous()?,
-                2,
-                offset,
-            )?;
-            position += part;
-        }
-        let mut seen = Vec::with_capacity(self.pages.len());
-        let mut rest = end - self.dropped * self.page_len();
-        for (k, v) in &self.pages {
-            let part = rest.min(self.page_len());
-            rest -= part;
-            seen.push(match part == page_len {
-                true => (k.clone(), v.clone()),
-                false => (k.narrow(2, 0, part)?, v.narrow(2, 0, part)?),
-            });
-        }
-        Ok(seen)
-    }
-
-    /// The first position that a query at `position` sees.
-    fn first_seen(&self, position: usize) -> usize {
-        self.window
-            .map_or(0, |window| (position + 1).saturating_sub(window))
-    }
-
-    /// Lets pages go that no query at `len` or later sees.
-    fn drop_unseen(&mut self, len: usize) {
-        let first_page = self.first_seen(len) / self.page_len();
-        while self.dropped < first_page && self.pages.pop_front().is_some() {
-            self.dropped += 1;
         }
     }
 
-    fn can_truncate(&self, len: usize) -> bool {
-        self.first_seen(len) >= self.dropped * self.page_len()
+    /// A layer's tensors, where they are in one piece.
+    pub(super) fn whole(&self, layer: usize) -> Option<&Whole> {
+        match self.layers.get(layer)? {
+            Layer::Pages(_) => None,
+            Layer::Whole(whole) => Some(whole),
+        }
     }
 
-    fn truncate(&mut self, len: usize) {
-        if len == 0 {
-            self.dropped = 0;
-        }
-        self.pages
-            .truncate((len.div_ceil(self.page_len())).saturating_sub(self.dropped));
+    /// The first position that some layer has no room for.
+    pub(super) fn room_end(&self) -> usize {
+        let ends = self.layers.iter().map(|layer| match layer {
+            Layer::Pages(_) => self.capacity,
+            Layer::Whole(whole) => whole.end(),
+        });
+        ends.min().unwrap_or(self.capacity)
+    }
+
+    /// The decode step over the tensors as they lie, if one is recorded.
+    pub(super) fn step(&mut self) -> &mut Option<Box<Step>> {
+        &mut self.step
     }
 }
 
@@ -203,6 +193,7 @@ mod tests {
     use super::super::config::{Activation, Window};
     use super::super::rope::{RopeConfig, RopePairs};
     use super::*;
+    use tallow::Device;
 
     fn config(window: Option<usize>) -> Config {
         let rope = RopeConfig::new(1e4, 2, RopePairs::Halves);
@@ -286,8 +277,8 @@ mod tests {
     fn a_full_cache_refuses_more() {
         let mut cache = KvCache::new(&config(None), 10, &Device::Cpu);
         add(&mut cache, 8);
-        assert!(cache.check_room(2).is_ok());
-        let error = cache.check_room(3).unwrap_err().to_string();
+        assert!(cache.reserve(2).is_ok());
+        let error = cache.reserve(3).unwrap_err().to_string();
         assert!(error.contains("context of 10"), "{error}");
     }
 }
