@@ -82,8 +82,8 @@ fn quantized(path: &std::path::Path, types: [GgmlDType; 2], context_len: u32) {
     writer.finish().unwrap();
 }
 
-/// One test at a time has a device: pocl 3.1 aborts now and then where one kernel runs on two devices
-/// of a process side by side.
+/// One test at a time has a device: pocl 3.1 aborts now and then where one kernel runs on two
+/// devices of a process side by side.
 static ONE_DEVICE: Mutex<()> = Mutex::new(());
 
 /// A device of OpenCL's that keeps no kernels on disk; `None` on a machine without one, which is
