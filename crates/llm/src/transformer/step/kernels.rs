@@ -93,6 +93,7 @@ macro_rules! kernel {
 const X_SPACE: &str =
     "#if X_GLOBAL\n#define X_SPACE GLOBAL\n#else\n#define X_SPACE SHARED_P\n#endif\n";
 const ROWS: &str = include_str!("rows.gpu.h");
+const BEST: &str = include_str!("best.gpu.h");
 const PARTS: &str = "#if PARTS\n";
 const PARTS_TEXT: &str = include_str!("parts.gpu.h");
 const PARTS_END: &str = "#endif\n";
@@ -101,7 +102,7 @@ kernel!(
     PROJECT,
     "step_project",
     "project.gpu.h",
-    [X_SPACE, WEIGHTS_HEADER, ROWS],
+    [X_SPACE, WEIGHTS_HEADER, ROWS, BEST],
     ProjectParams,
     256
 );
@@ -137,7 +138,7 @@ kernel!(
     EmbedParams,
     64
 );
-kernel!(PICK, "step_pick", "pick.gpu.h", [], PickParams, 256);
+kernel!(PICK, "step_pick", "pick.gpu.h", [BEST], PickParams, 256);
 kernel!(ATTEND, "step_attend", "attend.gpu.h", [], AttendParams, 512);
 kernel!(
     ATTEND_LONG,

@@ -49,26 +49,8 @@ KERNEL(step_project, WG)(IN(u8, w0), IN(u8, w1), IN(u8, w2), IN(f32, b0), IN(f32
 #if BEST
     /* What has no order counts as the largest, so that the host sees it. */
     float top = own < rows ? (IS_NAN(sum) ? INF : sum) : -INF, at = (float)own;
-    UNROLL
-    for (uint m = 16u; m >= LPR; m >>= 1) {
-        const float other = SG_SHUFFLE_XOR(top, m), other_at = SG_SHUFFLE_XOR(at, m);
-        if (other > top || (other == top && other_at < at)) {
-            top = other;
-            at = other_at;
-        }
-    }
-    if (SG_LANE == 0u) {
-        tops[SG_ID * 2u] = top;
-        tops[SG_ID * 2u + 1u] = at;
-    }
-    BARRIER();
+    LARGEST_OF_GROUP(top, at, LPR)
     if (TID == 0u) {
-        for (uint i = 1u; i < WARPS; i++) {
-            if (tops[i * 2u] > top) {
-                top = tops[i * 2u];
-                at = tops[i * 2u + 1u];
-            }
-        }
         best[GRP_X * 2u] = top;
         best[GRP_X * 2u + 1u] = at;
     }
