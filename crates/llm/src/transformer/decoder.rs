@@ -100,7 +100,7 @@ impl Decoder {
             has_step: false,
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
         };
-        decoder.has_step = Step::covers(&decoder)?;
+        decoder.has_step = Step::covers(&decoder);
         Ok(decoder)
     }
 
@@ -168,7 +168,7 @@ impl Decoder {
             .as_ref()
             .is_some_and(|step| step.is_for(self, position));
         if !is_ready {
-            *cache.step() = Step::record(self, cache)?.map(Box::new);
+            *cache.step() = Some(Box::new(Step::record(self, cache)?));
         }
         let Some(step) = cache.step() else {
             return Ok(None);

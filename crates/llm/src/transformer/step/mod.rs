@@ -10,7 +10,7 @@
 //! before it multiplies; attention turns queries and key, fills the cache and attends in one.
 //! Values are those of the layers in `decoder.rs`; sums are in another order.
 //!
-//! Models that the kernels do not cover go on layer by layer ([`Step::record`] gives `None`).
+//! Models that the kernels do not cover go on layer by layer ([`Step::covers`]).
 
 mod kernels;
 mod plan;
@@ -41,28 +41,26 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    /// Whether single tokens of a decoder can go through a step.
-    pub(super) fn covers(decoder: &Decoder) -> Result<bool> {
-        Ok(Plan::new(decoder, 0)?.is_some())
+    /// Whether single tokens of a decoder can go through a step: there is a GPU, and the kernels
+    /// cover the model.
+    pub(super) fn covers(decoder: &Decoder) -> bool {
+        !device_of(decoder).is_cpu() && plan::covers(decoder)
     }
 
-    /// Records the step over the tensors of a cache; `None` where the kernels do not cover the
-    /// model, or there is no GPU.
-    pub(super) fn record(decoder: &Decoder, cache: &KvCache) -> Result<Option<Self>> {
+    /// Records the step of a decoder that it [`covers`](Self::covers) over the tensors of a cache.
+    pub(super) fn record(decoder: &Decoder, cache: &KvCache) -> Result<Self> {
         let end = cache.room_end();
-        let Some(plan) = Plan::new(decoder, end)? else {
-            return Ok(None);
-        };
+        let plan = Plan::new(decoder, end);
         let device = plan.device();
         let Some(gpu) = device.gpu() else {
-            return Ok(None);
+            return Err(Error::Model("a decode step wants a gpu".to_string()));
         };
         let state = Tensor::zeros(4, DType::U32, device)?;
         let logits = Tensor::zeros(decoder.vocabulary_len(), DType::F32, device)?;
         let buffers = plan.buffers(decoder, end)?;
         let record = || plan.launch(decoder, cache, &buffers, &state, &logits);
         let ((), recording) = gpu.record_commands::<_, Error>(record)?;
-        Ok(Some(Self {
+        Ok(Self {
             recording,
             state,
             logits,
@@ -70,7 +68,7 @@ impl Step {
             decoder: decoder.id(),
             end,
             ahead: None,
-        }))
+        })
     }
 
     /// Whether the step may run for a decoder at a position.

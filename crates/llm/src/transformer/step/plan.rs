@@ -68,14 +68,10 @@ pub(super) struct Buffers {
 }
 
 impl Plan {
-    /// The plan for a decoder on a GPU and a cache with room up to position `end`; `None` where the
-    /// kernels do not cover the decoder.
-    pub(super) fn new(decoder: &Decoder, end: usize) -> Result<Option<Self>> {
+    /// The plan for a decoder on a GPU that the kernels cover, and a cache with room up to position
+    /// `end`.
+    pub(super) fn new(decoder: &Decoder, end: usize) -> Self {
         let config = decoder.config();
-        let device = super::device_of(decoder);
-        if device.is_cpu() || !is_covered(decoder) {
-            return Ok(None);
-        }
         let (dim, group) = (config.head_dim, config.head_count / config.kv_head_count);
         let is_short = end <= SHORT_MAX;
         let most = if is_short {
@@ -89,8 +85,8 @@ impl Plan {
             .unwrap_or(1);
         let parts_max = if is_short { 4 } else { 16 };
         let parts = (GROUPS * heads_here / config.head_count).clamp(1, parts_max);
-        Ok(Some(Self {
-            device,
+        Self {
+            device: super::device_of(decoder),
             hidden: config.hidden_len as u32,
             heads: config.head_count as u32,
             kv_heads: config.kv_head_count as u32,
@@ -99,7 +95,7 @@ impl Plan {
             parts: parts as u32,
             joins: config.head_count * dim * parts > JOINED_MAX,
             is_short,
-        }))
+        }
     }
 
     pub(super) fn device(&self) -> &Device {
@@ -525,7 +521,7 @@ fn blocks(matrix: &Linear) -> Result<(&QTensor, Option<&Tensor>)> {
 
 /// Whether the kernels cover a decoder: sizes that divide into units, matrices of blocks, added
 /// vectors only after the first product.
-fn is_covered(decoder: &Decoder) -> bool {
+pub(super) fn covers(decoder: &Decoder) -> bool {
     let config = decoder.config();
     let inner = config.head_count * config.head_dim;
     let is_fit = [config.hidden_len, inner, config.mlp_len]
