@@ -5,6 +5,7 @@
 
 use crate::wide::wide;
 use tallow::backprop::GradStore;
+use tallow::ops::{AdamwStep, adamw_step};
 use tallow::{Result, Tensor, Var};
 
 /// What optimizers have in common.
@@ -224,24 +225,22 @@ impl Optimizer for AdamW {
             weight_decay,
         } = self.params;
         let steps = self.steps as f64;
-        // Both means start at 0; these make up for it.
-        let (scale1, scale2) = (
-            1.0 / (1.0 - beta1.powf(steps)),
-            1.0 / (1.0 - beta2.powf(steps)),
-        );
+        // Both means start at 0; the divisions make up for it.
+        let numbers = AdamwStep {
+            beta1,
+            beta2,
+            eps,
+            keep: 1.0 - lr * weight_decay,
+            length: lr / (1.0 - beta1.powf(steps)),
+            root: (1.0 - beta2.powf(steps)).sqrt().recip(),
+        };
         for Moments { var, first, second } in &mut self.moments {
             let Some((value, gradient)) = wide_with_gradient(var, grads)? else {
                 continue;
             };
-            let square = gradient.sqr()?.affine(1.0 - beta2, 0.0)?;
-            *first = first
-                .affine(beta1, 0.0)?
-                .add(&gradient.affine(1.0 - beta1, 0.0)?)?;
-            *second = second.affine(beta2, 0.0)?.add(&square)?;
-            let root = second.sqrt()?.affine(scale2.sqrt(), eps)?;
-            let step = first.affine(lr * scale1, 0.0)?.div(&root)?;
-            let moved = value.affine(1.0 - lr * weight_decay, 0.0)?.sub(&step)?;
-            var.set(&moved.to_dtype(var.dtype())?)?;
+            let stepped = adamw_step(&value, &gradient, first, second, numbers)?;
+            (*first, *second) = (stepped.first, stepped.second);
+            var.set(&stepped.value.to_dtype(var.dtype())?)?;
         }
         Ok(())
     }

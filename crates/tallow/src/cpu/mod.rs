@@ -14,6 +14,7 @@
 //! - [`integer`], [`power`]: wrapping integer arithmetic, and x to the power of y;
 //! - [`recycle`]: where result buffers come from and go to.
 
+pub(crate) mod bits;
 pub mod copy;
 pub mod integer;
 pub mod map;

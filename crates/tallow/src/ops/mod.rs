@@ -1,6 +1,7 @@
 //! The operations, one folder a family. [`ALL`] is the list that the conformance harness, the table
 //! in the docs and the self-test go by. `README.md` beside this file says what an op folder holds.
 
+pub mod adamw;
 pub mod affine;
 pub mod arg_reduce;
 pub mod attention;
@@ -30,6 +31,7 @@ pub mod sort;
 mod tile_product;
 pub mod unary;
 
+pub use adamw::{AdamwStep, Stepped, adamw_step};
 pub use attention::{AttentionOptions, attention, attention_paged};
 pub use norm::{layer_norm, rms_norm};
 pub(crate) use qmatmul::{qmatmul, qmatmul_joined, qmatmul_of_experts};
@@ -63,6 +65,7 @@ pub struct Family {
 
 /// Every family, a line each.
 pub const ALL: &[&Family] = &[
+    &adamw::FAMILY,
     &affine::FAMILY,
     &arg_reduce::FAMILY,
     &attention::FAMILY,

@@ -1,6 +1,7 @@
 //! Products with matrices of blocks.
 
-use std::sync::Arc;
+use std::ffi::OsString;
+use std::sync::{Arc, OnceLock};
 
 use super::QTensor;
 use crate::{DType, Device, Result, Tensor};
@@ -16,12 +17,60 @@ pub enum QMatMul {
     TensorF16(Tensor),
 }
 
+/// What a matrix is kept as.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kept {
+    Blocks,
+    F32,
+    F16,
+}
+
+impl Kept {
+    /// Reads the environment once.
+    fn by_environment() -> Self {
+        static KEPT: OnceLock<Kept> = OnceLock::new();
+        let value = |name: &str| std::env::var_os(name);
+        *KEPT.get_or_init(|| {
+            Self::choose(
+                value("CANDLE_DEQUANTIZE_ALL"),
+                value("CANDLE_DEQUANTIZE_ALL_F16"),
+            )
+        })
+    }
+
+    fn choose(all: Option<OsString>, all_f16: Option<OsString>) -> Self {
+        let is_set =
+            |value: Option<OsString>| value.is_some_and(|text| !text.is_empty() && text != "0");
+        match (is_set(all), is_set(all_f16)) {
+            (true, _) => Self::F32,
+            (false, true) => Self::F16,
+            (false, false) => Self::Blocks,
+        }
+    }
+}
+
 impl QMatMul {
     /// Takes a matrix `[n, k]`, or several stacked `[…, n, k]`; interleaves the rows of a single
     /// one where that pays.
+    ///
+    /// Where the environment has `CANDLE_DEQUANTIZE_ALL` (neither empty nor 0), a single matrix
+    /// becomes a plain one of f32, and products are as exact as f32 is; with
+    /// `CANDLE_DEQUANTIZE_ALL_F16` one of f16.
     pub fn from_arc(qtensor: Arc<QTensor>) -> Result<Self> {
-        qtensor.repacked();
-        Ok(Self::QTensor(qtensor))
+        let device = qtensor.device();
+        // Experts are picked out of a stack by products with blocks only.
+        let kept = match qtensor.rank() {
+            2 => Kept::by_environment(),
+            _ => Kept::Blocks,
+        };
+        Ok(match kept {
+            Kept::Blocks => {
+                qtensor.repacked();
+                Self::QTensor(qtensor)
+            }
+            Kept::F32 => Self::Tensor(qtensor.dequantize(&device)?),
+            Kept::F16 => Self::TensorF16(qtensor.dequantize_f16(&device)?),
+        })
     }
 
     /// Takes a matrix `[n, k]`.
@@ -168,5 +217,24 @@ impl QTensor {
         }
         let products = weights.iter().map(|weight| crate::ops::qmatmul(weight, x));
         products.collect::<Result<_>>().map(Some)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Kept;
+
+    #[test]
+    fn an_empty_value_and_zero_dequantize_nothing() {
+        let kept = |all: &[&str], f16: &[&str]| {
+            let value = |text: &[&str]| text.first().map(Into::into);
+            Kept::choose(value(all), value(f16))
+        };
+        for unset in [&[][..], &[""], &["0"]] {
+            assert_eq!(kept(unset, unset), Kept::Blocks);
+            assert_eq!(kept(&["1"], unset), Kept::F32);
+            assert_eq!(kept(unset, &["true"]), Kept::F16);
+        }
+        assert_eq!(kept(&["1"], &["1"]), Kept::F32);
     }
 }

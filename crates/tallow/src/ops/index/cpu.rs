@@ -1,10 +1,11 @@
 //! Indexes are checked and widened once; then slices are copied as runs, elements one by one.
 
+use crate::cpu::bits::{bits, bits_mut, with_bits};
 use crate::cpu::integer::Integer;
 use crate::cpu::map::{Cost, for_each_chunk};
 use crate::cpu::walk::Walk;
 use crate::cpu::{CpuView, View, copy, recycle};
-use crate::{DType, Error, Result, WithDType};
+use crate::{CpuStorage, DType, Error, Result, WithDType};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Stands for padding among checked indexes.
@@ -113,27 +114,97 @@ pub(super) fn index_select<T: WithDType>(
     });
 }
 
-pub(super) fn gather<T: WithDType>(
-    source: View<'_, T>,
-    ids: &[i64],
-    dims: &[usize],
+/// Ids of u32 that lie one after another are read where they are, and checked on the way: a pass
+/// over them less. Others are widened first.
+pub(super) fn gather(
+    source: CpuView<'_>,
+    indexes: CpuView<'_>,
     dim: usize,
-    out: &mut [T],
-) {
-    // Where an element would be read if its index were 0.
-    let mut strides = source.strides.to_vec();
-    strides[dim] = 0;
-    let walk = Walk::new(dims, [&strides]);
-    let ([run_stride], id_stride) = (walk.inner_strides(), source.strides[dim]);
-    for_each_chunk(out, Cost::Light, &|range, part| {
-        let ids = &ids[range.clone()];
-        walk.for_each_run(range, |[offset], span| {
-            for (at, (slot, &id)) in part[span.clone()].iter_mut().zip(&ids[span]).enumerate() {
-                *slot = match id {
-                    PADDING => T::default(),
-                    id => source.data[offset + at * run_stride + id as usize * id_stride],
-                };
+    out: &mut CpuStorage,
+) -> Result<()> {
+    const OP: &str = "gather";
+    let size = source.dims()[dim];
+    let places = Places {
+        dims: indexes.dims(),
+        dim,
+        size,
+    };
+    let direct = match indexes.dtype() {
+        DType::U32 if u32::try_from(size).is_ok() => indexes.typed::<u32>()?.contiguous(),
+        _ => None,
+    };
+    if let Some(direct) = direct {
+        let fits = with_bits!(source.dtype(), B => {
+            places.gather::<B, u32>(bits(source, OP)?, direct, bits_mut(out, OP)?)
+        });
+        if fits {
+            return Ok(());
+        }
+    }
+    // Tells the first id that is outside, where there is one.
+    let ids = ids(indexes, size, OP)?;
+    with_bits!(source.dtype(), B => {
+        places.gather::<B, i64>(bits(source, OP)?, &ids, bits_mut(out, OP)?);
+    });
+    Ok(())
+}
+
+/// An index as a place, and the one that stands for padding.
+trait Id: Copy + PartialEq + Sync {
+    const PADDING: Self;
+    fn place(self) -> usize;
+}
+
+impl Id for u32 {
+    const PADDING: Self = u32::MAX;
+    #[inline(always)]
+    fn place(self) -> usize {
+        self as usize
+    }
+}
+
+impl Id for i64 {
+    const PADDING: Self = PADDING;
+    #[inline(always)]
+    fn place(self) -> usize {
+        self as usize
+    }
+}
+
+/// The shape of the ids, and the dimension that they are indexes of.
+struct Places<'a> {
+    dims: &'a [usize],
+    dim: usize,
+    size: usize,
+}
+
+impl Places<'_> {
+    /// False if an index is outside; elements of such, and of padding, are 0.
+    fn gather<B: WithDType, I: Id>(&self, source: View<'_, B>, ids: &[I], out: &mut [B]) -> bool {
+        // Where an element would be read if its index were 0.
+        let mut strides = source.strides.to_vec();
+        strides[self.dim] = 0;
+        let walk = Walk::new(self.dims, [&strides]);
+        let ([run_stride], id_stride) = (walk.inner_strides(), source.strides[self.dim]);
+        let outside = AtomicBool::new(false);
+        for_each_chunk(out, Cost::Light, &|range, part| {
+            let (ids, mut wrong) = (&ids[range.clone()], false);
+            walk.for_each_run(range, |[offset], span| {
+                for (at, (slot, &id)) in part[span.clone()].iter_mut().zip(&ids[span]).enumerate() {
+                    let place = id.place();
+                    *slot = match place < self.size {
+                        true => source.data[offset + at * run_stride + place * id_stride],
+                        false => {
+                            wrong |= id != I::PADDING;
+                            B::default()
+                        }
+                    };
+                }
+            });
+            if wrong {
+                outside.store(true, Ordering::Relaxed);
             }
         });
-    });
+        !outside.load(Ordering::Relaxed)
+    }
 }

@@ -98,12 +98,7 @@ impl Op for Gather {
         Ok((ids.shape().clone(), source.dtype()))
     }
     fn cpu(&self, inputs: &[CpuView<'_>], out: &mut CpuStorage) -> Result<()> {
-        let ids = cpu::ids(inputs[1], inputs[0].dims()[self.dim], self.name())?;
-        crate::with_dtype!(inputs[0].dtype(), self.name(), T in all => {
-            let source = inputs[0].typed::<T>()?;
-            cpu::gather(source, &ids, inputs[1].dims(), self.dim, out.as_mut_slice()?);
-            Ok(())
-        })
+        cpu::gather(inputs[0], inputs[1], self.dim, out)
     }
     fn gpu(&self, inputs: &[GpuView<'_>], out: &GpuStorage) -> Result<()> {
         gpu::gather(inputs[0], inputs[1], self.dim, out)

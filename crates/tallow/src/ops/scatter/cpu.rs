@@ -301,8 +301,10 @@ impl AddSlices<'_> {
             packed
         });
         let data = packed.as_deref().unwrap_or(source.data);
+        // One part a thread, not several: each reads the source with gaps, and all ids.
         let slices_min = (Cost::Light.min_chunk() / self.inner).max(1);
-        let slices = tallow_threads::chunk_len(target.len() / self.inner, slices_min);
+        let slices = (target.len() / self.inner).div_ceil(tallow_threads::num_threads());
+        let slices = slices.max(slices_min);
         tallow_threads::parallel_chunks_mut(target, slices * self.inner, |chunk, part| {
             tallow_simd::dispatch(AddPart {
                 slices: self,

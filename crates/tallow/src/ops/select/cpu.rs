@@ -1,6 +1,8 @@
 //! Selection moves bits and never looks at them, so one kernel per element size serves all dtypes.
 //! The loops are plain: memory bounds them.
 
+use super::NAME;
+use crate::cpu::bits::{bits, bits_mut, with_bits};
 use crate::cpu::map::{Cost, Operand, for_each_chunk, operand};
 use crate::cpu::walk::Walk;
 use crate::cpu::{CpuView, View, copy};
@@ -13,28 +15,12 @@ const BLOCK: usize = 256;
 
 pub(super) fn run(views: [CpuView<'_>; 3], out: &mut CpuStorage) -> Result<()> {
     let [condition, on_true, on_false] = views;
-    crate::with_dtype!(condition.dtype(), "where_cond", C in ints => {
+    crate::with_dtype!(condition.dtype(), NAME, C in ints => {
         let condition = condition.typed::<C>()?;
-        match on_true.dtype().size_in_bytes() {
-            1 => select::<C, u8>(condition, bits(on_true)?, bits(on_false)?, bits_mut(out)?),
-            2 => select::<C, i16>(condition, bits(on_true)?, bits(on_false)?, bits_mut(out)?),
-            4 => select::<C, u32>(condition, bits(on_true)?, bits(on_false)?, bits_mut(out)?),
-            _ => select::<C, i64>(condition, bits(on_true)?, bits(on_false)?, bits_mut(out)?),
-        }
-    })
-}
-
-/// The elements as integers of their size.
-fn bits<B: WithDType + bytemuck::Pod>(view: CpuView<'_>) -> Result<View<'_, B>> {
-    crate::with_dtype!(view.dtype(), "where_cond", T in all => {
-        let View { data, dims, strides } = view.typed::<T>()?;
-        Ok(View { data: bytemuck::cast_slice(data), dims, strides })
-    })
-}
-
-fn bits_mut<B: bytemuck::Pod>(storage: &mut CpuStorage) -> Result<&mut [B]> {
-    crate::with_dtype!(storage.dtype(), "where_cond", T in all => {
-        Ok(bytemuck::cast_slice_mut(storage.as_mut_slice::<T>()?))
+        with_bits!(on_true.dtype(), B => {
+            let (on_true, on_false) = (bits(on_true, NAME)?, bits(on_false, NAME)?);
+            select::<C, B>(condition, on_true, on_false, bits_mut(out, NAME)?)
+        })
     })
 }
 
