@@ -159,3 +159,127 @@ pub fn binary_map<T: Copy, U: Copy, F: FnMut(T, T) -> U>(
     let pairs = lhs_layout.strided_index().zip(rhs_layout.strided_index());
     pairs.map(|(at, other)| f(lhs[at], rhs[other])).collect()
 }
+
+/// [`unary_map_vec`] on several threads.
+pub fn unary_map_vec_par<T, U, F, FV>(vs: &[T], layout: &Layout, f: F, f_vec: FV) -> Vec<U>
+where
+    T: Copy + Send + Sync,
+    U: Copy + Send + Sync,
+    F: Fn(T) -> U + Sync,
+    FV: Fn(&[T], &mut [U]) + Sync,
+{
+    match layout.contiguous_offsets() {
+        Some((start, end)) if start < end => {
+            let mut out = vec![f(vs[start]); end - start];
+            in_parts(&mut out, |at, out| {
+                f_vec(&vs[start + at..start + at + out.len()], out);
+            });
+            out
+        }
+        _ => unary_map(vs, layout, f),
+    }
+}
+
+/// [`binary_map`] with a function of whole slices for what is contiguous. The function of a number
+/// and a slice, which candle calls where one side is repeated, is not needed: `f` gives the same.
+pub fn binary_map_vec<T: Copy, F, FV, FSV>(
+    lhs_l: &Layout,
+    rhs_l: &Layout,
+    lhs: &[T],
+    rhs: &[T],
+    mut f: F,
+    mut f_vec: FV,
+    _f_scalar_vec: FSV,
+) -> Vec<T>
+where
+    F: FnMut(T, T) -> T,
+    FV: FnMut(&[T], &[T], &mut [T]),
+    FSV: FnMut(T, &[T], &mut [T]),
+{
+    match (lhs_l.contiguous_offsets(), rhs_l.contiguous_offsets()) {
+        (Some((start, end)), Some((other, last))) if start < end && end - start == last - other => {
+            let mut out = vec![f(lhs[start], rhs[other]); end - start];
+            f_vec(&lhs[start..end], &rhs[other..last], &mut out);
+            out
+        }
+        _ => binary_map(lhs_l, rhs_l, lhs, rhs, f),
+    }
+}
+
+/// [`binary_map_vec`] on several threads.
+pub fn binary_map_vec_par<T, F, FV, FSV>(
+    lhs_l: &Layout,
+    rhs_l: &Layout,
+    lhs: &[T],
+    rhs: &[T],
+    f: F,
+    f_vec: FV,
+    f_scalar_vec: FSV,
+) -> Vec<T>
+where
+    T: Copy + Send + Sync,
+    F: Fn(T, T) -> T + Sync,
+    FV: Fn(&[T], &[T], &mut [T]) + Sync,
+    FSV: Fn(T, &[T], &mut [T]) + Sync,
+{
+    let whole = |lhs: &[T], rhs: &[T], out: &mut [T]| {
+        in_parts(out, |at, out| {
+            f_vec(&lhs[at..at + out.len()], &rhs[at..at + out.len()], out);
+        });
+    };
+    binary_map_vec(lhs_l, rhs_l, lhs, rhs, f, whole, f_scalar_vec)
+}
+
+/// `f` of parts of the result and where they begin, at the same time.
+fn in_parts<U: Send>(out: &mut [U], f: impl Fn(usize, &mut [U]) + Sync) {
+    /// Elements that are worth a thread.
+    const LEN_MIN: usize = 1 << 14;
+    let len = tallow_threads::chunk_len(out.len(), LEN_MIN);
+    tallow_threads::parallel_chunks_mut(out, len, |chunk, out| f(chunk * len, out));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tallow::Shape;
+
+    #[test]
+    fn functions_of_slices_give_what_those_of_elements_give() {
+        let values: Vec<i32> = (0..100_000).collect();
+        let row = Layout::contiguous(Shape::from(100_000));
+        let square = |xs: &[i32], out: &mut [i32]| {
+            out.iter_mut()
+                .zip(xs)
+                .for_each(|(out, x)| *out = x.wrapping_mul(*x));
+        };
+        let want = unary_map(&values, &row, |x: i32| x.wrapping_mul(x));
+        assert_eq!(
+            unary_map_vec_par(&values, &row, |x| x.wrapping_mul(x), square),
+            want
+        );
+
+        let add = |xs: &[i32], ys: &[i32], out: &mut [i32]| {
+            let pairs = xs.iter().zip(ys);
+            out.iter_mut()
+                .zip(pairs)
+                .for_each(|(out, (x, y))| *out = x + y);
+        };
+        let never = |_: i32, _: &[i32], _: &mut [i32]| ();
+        let grid = Layout::contiguous(Shape::from((1000, 100)));
+        for other in [
+            grid.clone(),
+            Layout::contiguous(Shape::from(100))
+                .broadcast_as((1000, 100))
+                .expect("a row repeats"),
+        ] {
+            let want = binary_map(&grid, &other, &values, &values, |x, y| x + y);
+            let [lhs, rhs] = [&values[..]; 2];
+            let found = binary_map_vec_par(&grid, &other, lhs, rhs, |x, y| x + y, add, never);
+            assert_eq!(found, want);
+            assert_eq!(
+                binary_map_vec(&grid, &other, lhs, rhs, |x, y| x + y, add, never),
+                want
+            );
+        }
+    }
+}

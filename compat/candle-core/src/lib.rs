@@ -14,6 +14,8 @@
 pub use tallow::*;
 
 pub mod backend;
+mod barrier_pool;
+pub mod cpu;
 pub mod cpu_backend;
 pub mod op;
 pub mod pickle;
@@ -41,6 +43,7 @@ pub mod nditer {
 
 /// What the processor and the build can do.
 pub mod utils {
+    pub use crate::barrier_pool::*;
     pub use crate::processor::*;
 }
 

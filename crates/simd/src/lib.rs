@@ -38,7 +38,8 @@
 //!
 //! `TALLOW_ISA=scalar|avx2|avx512|neon` or [`force_level`] choose the level. Read in this order:
 //! `simd` (the trait), `dispatch`, [`slices`], [`math`], [`convert`], then `arch/`, the only
-//! unsafe code. Nothing here knows of tensors or threads.
+//! unsafe code but for [`VecOps`], candle's operations on raw pointers. Nothing here knows of
+//! tensors or threads.
 
 mod simd;
 
@@ -48,6 +49,7 @@ mod dispatch;
 mod level;
 pub mod math;
 pub mod slices;
+mod vec_ops;
 
 #[cfg(target_arch = "aarch64")]
 pub use arch::Neon;
@@ -60,3 +62,4 @@ pub use dispatch::{
 };
 pub use level::{Level, LevelError, UnknownLevel};
 pub use simd::{MAX_F32_LANES, Simd};
+pub use vec_ops::VecOps;

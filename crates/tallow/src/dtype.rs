@@ -11,8 +11,8 @@ use crate::scalar::Scalar;
 use crate::{CpuStorage, CpuStorageRef, Error, Result, float8};
 pub use ::float8::F8E4M3;
 pub use half::{bf16, f16};
-use num_traits::NumAssign;
 use std::fmt::{Debug, Display};
+use tallow_simd::VecOps;
 
 /// The type of a tensor's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -151,7 +151,7 @@ impl std::str::FromStr for DType {
 
 /// A Rust type that a tensor can hold and compute with.
 pub trait WithDType:
-    Copy + Default + NumAssign + PartialOrd + Debug + Display + Send + Sync + Recycle + 'static
+    VecOps + Default + PartialOrd + Debug + Display + Send + Sync + Recycle + 'static
 {
     /// The dtype that stands for this type.
     const DTYPE: DType;

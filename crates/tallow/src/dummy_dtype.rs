@@ -9,6 +9,7 @@ use crate::scalar::Scalar;
 use crate::{CpuStorage, CpuStorageRef, DType, Error, Result, WithDType};
 use std::fmt::{Display, Formatter};
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Rem, RemAssign, Sub, SubAssign};
+use tallow_simd::VecOps;
 
 macro_rules! operators {
     ($Type:ident: $($Op:ident $op:ident $OpAssign:ident $op_assign:ident),+) => {
@@ -64,6 +65,27 @@ macro_rules! stored_only {
                 type FromStrRadixErr = Error;
                 fn from_str_radix(_: &str, _: u32) -> Result<Self> {
                     Err(no_value(DType::$Type))
+                }
+            }
+
+            impl VecOps for $Type {
+                fn min(self, _: Self) -> Self {
+                    self
+                }
+                fn max(self, _: Self) -> Self {
+                    self
+                }
+                fn vec_plus(self, _: Self) -> Self {
+                    self
+                }
+                fn vec_times(self, _: Self) -> Self {
+                    self
+                }
+                fn sum_of(_: &[Self]) -> Self {
+                    Self
+                }
+                fn dot_of(_: &[Self], _: &[Self]) -> Self {
+                    Self
                 }
             }
 

@@ -21,8 +21,11 @@ const PATH: &str = "docs/compat.md";
 
 /// Packages of ours that stand for candle's, with the crates that they re-export, in order.
 const PAIRS: &[(&str, &[&str])] = &[
-    ("candle-core", &["tallow-quant", "tallow"]),
-    ("candle-nn", &["tallow-quant", "tallow", "tallow-nn"]),
+    ("candle-core", &["tallow-simd", "tallow-quant", "tallow"]),
+    (
+        "candle-nn",
+        &["tallow-simd", "tallow-quant", "tallow", "tallow-nn"],
+    ),
 ];
 
 /// Writes the table, or only compares it with the file.

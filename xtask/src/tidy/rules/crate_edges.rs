@@ -53,7 +53,7 @@ const USES: &[(&str, &[&str])] = &[
     ("tallow", &["gemm", "quant", "formats", "gpu"]),
     ("nn", &["tallow"]),
     ("llm", &["tallow"]),
-    ("cli", &["llm"]),
+    ("cli", &["llm", "nn"]),
 ];
 
 fn check(tree: &Tree) -> Vec<Finding> {

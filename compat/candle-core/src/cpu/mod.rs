@@ -1,0 +1,4 @@
+//! candle's helpers of the processor.
+
+pub mod erf;
+pub mod kernels;
