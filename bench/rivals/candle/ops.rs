@@ -4,12 +4,14 @@
 
 mod arguments;
 
+use std::cell::RefCell;
 use std::hint::black_box;
 use std::time::Instant;
 
 use arguments::{Arguments, median};
 use candle_core::quantized::{GgmlDType, QMatMul, QTensor};
-use candle_core::{D, DType, Device, Module, Result, Tensor};
+use candle_core::{D, DType, Device, Module, Result, Tensor, Var};
+use candle_nn::Optimizer;
 
 /// A sample lasts at least this long: short ops are repeated within it.
 const SAMPLE_US_MIN: f64 = 2_000.0;
@@ -79,6 +81,9 @@ fn main() -> std::result::Result<(), String> {
     movement(&bench);
     indexing(&bench);
     images(&bench);
+    small(&bench);
+    contexts(&bench);
+    training(&bench);
     attention(&bench);
     quantized(&bench);
     Ok(())
@@ -336,6 +341,58 @@ fn images(bench: &Bench) {
     image("upsample_bilinear2d_1x64x56x56_x2", |x| {
         x.upsample_bilinear2d(112, 112, false)
     });
+}
+
+/// What is left of a call when there is next to nothing to compute.
+fn small(bench: &Bench) {
+    bench.op("add_64", || {
+        let (lhs, rhs) = (values(&[64])?, values(&[64])?);
+        Ok(move || &lhs + &rhs)
+    });
+}
+
+fn contexts(bench: &Bench) {
+    for size in [64, 256, 1024] {
+        let matrix = move || values(&[size, size]);
+        bench.op(&format!("context_plain_matmul_{size}"), || {
+            let matrix = matrix()?;
+            Ok(move || matrix.matmul(&matrix))
+        });
+        bench.op(&format!("context_inside_matmul_{size}"), || {
+            let matrix = matrix()?;
+            Ok(move || Device::Cpu.with_context(|| matrix.matmul(&matrix)))
+        });
+    }
+}
+
+/// One step of training: forward, gradients, AdamW. The classes are `i mod 10`.
+fn training(bench: &Bench) {
+    for [batch, inputs, hidden] in [[64, 64, 100], [64, 784, 256]] {
+        bench.op(&format!("mlp_step_{batch}x{inputs}x{hidden}x10"), || {
+            let weight = |rows: usize, columns: usize| {
+                let scale = (columns as f64).sqrt().recip();
+                Var::from_tensor(&(values(&[rows, columns])? * scale)?)
+            };
+            let zeros = |count| Var::zeros(count, DType::F32, &Device::Cpu);
+            let (w1, b1) = (weight(hidden, inputs)?, zeros(hidden)?);
+            let (w2, b2) = (weight(10, hidden)?, zeros(10)?);
+            let vars = vec![w1.clone(), b1.clone(), w2.clone(), b2.clone()];
+            let linear = |w: &Var, b: &Var| {
+                candle_nn::Linear::new(w.as_tensor().clone(), Some(b.as_tensor().clone()))
+            };
+            let (first, second) = (linear(&w1, &b1), linear(&w2, &b2));
+            let classes = (0..batch as u32).map(|index| index % 10).collect();
+            let classes = Tensor::from_vec(classes, batch, &Device::Cpu)?;
+            let x = values(&[batch, inputs])?;
+            let optimizer = RefCell::new(candle_nn::AdamW::new_lr(vars, 1e-3)?);
+            Ok(move || {
+                let logits = second.forward(&first.forward(&x)?.relu()?)?;
+                let loss = candle_nn::loss::cross_entropy(&logits, &classes)?;
+                optimizer.borrow_mut().backward_step(&loss)?;
+                Ok(loss)
+            })
+        });
+    }
 }
 
 fn attention(bench: &Bench) {

@@ -12,6 +12,7 @@ mod ops;
 mod queue;
 mod requests;
 mod timing;
+mod with_context;
 
 use crate::error::Result;
 
@@ -32,6 +33,7 @@ enum Bench {
     Cpu(cpu::Arguments),
     Queue(queue::Arguments),
     FirstUse(first_use::Arguments),
+    WithContext(with_context::Arguments),
 }
 
 impl Arguments {
@@ -43,6 +45,7 @@ impl Arguments {
             Bench::Cpu(arguments) => arguments.run(),
             Bench::Queue(arguments) => arguments.run(),
             Bench::FirstUse(arguments) => arguments.run(),
+            Bench::WithContext(arguments) => arguments.run(),
         }
     }
 }

@@ -3,9 +3,12 @@
 //! Names and inputs are those of `bench/rivals/README.md`. A family is a function and its line in
 //! [`ALL`].
 
+use std::cell::RefCell;
+
 use tallow::ops::{self, AttentionOptions};
 use tallow::quantized::{GgmlDType, QMatMul, QTensor};
-use tallow::{D, DType, Device, Tensor};
+use tallow::{D, DType, Device, Module, Tensor, Var};
+use tallow_nn::{AdamW, Linear, Optimizer};
 
 use super::timing;
 use crate::error::Result;
@@ -30,6 +33,9 @@ pub(super) const ALL: &[fn() -> Vec<Operation>] = &[
     movement,
     indexing,
     images,
+    small,
+    contexts,
+    training,
     attention,
     quantized,
 ];
@@ -221,14 +227,20 @@ fn indexing() -> Vec<Operation> {
             let (x, ids) = (values(&[1024, 1024])?, ids(&[1024, 1024], 1024)?);
             Ok(move || x.gather(&ids, dim))
         }));
-        found.push(operation(format!("scatter_dim{dim}_1024x1024"), move || {
-            let (x, ids) = (values(&[1024, 1024])?, ids(&[1024, 1024], 1024)?);
-            Ok(move || x.scatter(&ids, &x, dim))
-        }));
-        found.push(operation(format!("scatter_add_dim{dim}_1024x1024"), move || {
-            let (x, ids) = (values(&[1024, 1024])?, ids(&[1024, 1024], 1024)?);
-            Ok(move || x.scatter_add(&ids, &x, dim))
-        }));
+        found.push(operation(
+            format!("scatter_dim{dim}_1024x1024"),
+            move || {
+                let (x, ids) = (values(&[1024, 1024])?, ids(&[1024, 1024], 1024)?);
+                Ok(move || x.scatter(&ids, &x, dim))
+            },
+        ));
+        found.push(operation(
+            format!("scatter_add_dim{dim}_1024x1024"),
+            move || {
+                let (x, ids) = (values(&[1024, 1024])?, ids(&[1024, 1024], 1024)?);
+                Ok(move || x.scatter_add(&ids, &x, dim))
+            },
+        ));
         found.push(operation(format!("cumsum_dim{dim}_1024x1024"), move || {
             let x = values(&[1024, 1024])?;
             Ok(move || x.cumsum(dim))
@@ -248,14 +260,54 @@ fn indexing() -> Vec<Operation> {
 type Convolution = (&'static str, &'static [usize], &'static [usize], [usize; 3]);
 
 const CONVOLUTIONS: [Convolution; 8] = [
-    ("conv2d_1x64x56x56_64x3x3p1", &[1, 64, 56, 56], &[64, 64, 3, 3], [1, 1, 1]),
-    ("conv2d_1x3x224x224_64x7x7s2p3", &[1, 3, 224, 224], &[64, 3, 7, 7], [3, 2, 1]),
-    ("conv2d_1x256x56x56_64x1x1", &[1, 256, 56, 56], &[64, 256, 1, 1], [0, 1, 1]),
-    ("conv2d_1x512x7x7_512x3x3p1", &[1, 512, 7, 7], &[512, 512, 3, 3], [1, 1, 1]),
-    ("conv2d_1x96x56x56_96x3x3p1g96", &[1, 96, 56, 56], &[96, 1, 3, 3], [1, 1, 96]),
-    ("conv1d_1x80x3000_512x3p1", &[1, 80, 3000], &[512, 80, 3], [1, 1, 1]),
-    ("conv1d_1x512x3000_512x3s2p1", &[1, 512, 3000], &[512, 512, 3], [1, 2, 1]),
-    ("conv1d_1x512x1500_512x3p1", &[1, 512, 1500], &[512, 512, 3], [1, 1, 1]),
+    (
+        "conv2d_1x64x56x56_64x3x3p1",
+        &[1, 64, 56, 56],
+        &[64, 64, 3, 3],
+        [1, 1, 1],
+    ),
+    (
+        "conv2d_1x3x224x224_64x7x7s2p3",
+        &[1, 3, 224, 224],
+        &[64, 3, 7, 7],
+        [3, 2, 1],
+    ),
+    (
+        "conv2d_1x256x56x56_64x1x1",
+        &[1, 256, 56, 56],
+        &[64, 256, 1, 1],
+        [0, 1, 1],
+    ),
+    (
+        "conv2d_1x512x7x7_512x3x3p1",
+        &[1, 512, 7, 7],
+        &[512, 512, 3, 3],
+        [1, 1, 1],
+    ),
+    (
+        "conv2d_1x96x56x56_96x3x3p1g96",
+        &[1, 96, 56, 56],
+        &[96, 1, 3, 3],
+        [1, 1, 96],
+    ),
+    (
+        "conv1d_1x80x3000_512x3p1",
+        &[1, 80, 3000],
+        &[512, 80, 3],
+        [1, 1, 1],
+    ),
+    (
+        "conv1d_1x512x3000_512x3s2p1",
+        &[1, 512, 3000],
+        &[512, 512, 3],
+        [1, 2, 1],
+    ),
+    (
+        "conv1d_1x512x1500_512x3p1",
+        &[1, 512, 1500],
+        &[512, 512, 3],
+        [1, 1, 1],
+    ),
 ];
 
 fn images() -> Vec<Operation> {
@@ -285,12 +337,81 @@ fn images() -> Vec<Operation> {
     }));
     found.extend([
         image("max_pool2d_1x64x56x56_2x2", |x| x.max_pool2d(2)),
-        image("max_pool2d_1x64x56x56_3x3s2", |x| x.max_pool2d_with_stride(3, 2)),
+        image("max_pool2d_1x64x56x56_3x3s2", |x| {
+            x.max_pool2d_with_stride(3, 2)
+        }),
         image("avg_pool2d_1x64x56x56_2x2", |x| x.avg_pool2d(2)),
-        image("upsample_nearest2d_1x64x56x56_x2", |x| x.upsample_nearest2d(112, 112)),
-        image("upsample_bilinear2d_1x64x56x56_x2", |x| x.upsample_bilinear2d(112, 112, false)),
+        image("upsample_nearest2d_1x64x56x56_x2", |x| {
+            x.upsample_nearest2d(112, 112)
+        }),
+        image("upsample_bilinear2d_1x64x56x56_x2", |x| {
+            x.upsample_bilinear2d(112, 112, false)
+        }),
     ]);
     found
+}
+
+/// What is left of a call when there is next to nothing to compute.
+fn small() -> Vec<Operation> {
+    vec![operation("add_64", || {
+        let (lhs, rhs) = (values(&[64])?, values(&[64])?);
+        Ok(move || lhs.add(&rhs))
+    })]
+}
+
+fn contexts() -> Vec<Operation> {
+    let mut found = Vec::new();
+    for size in [64, 256, 1024] {
+        found.push(operation(
+            format!("context_plain_matmul_{size}"),
+            move || {
+                let matrix = values(&[size, size])?;
+                Ok(move || matrix.matmul(&matrix))
+            },
+        ));
+        found.push(operation(
+            format!("context_inside_matmul_{size}"),
+            move || {
+                let matrix = values(&[size, size])?;
+                Ok(move || Device::Cpu.with_context(|| matrix.matmul(&matrix)))
+            },
+        ));
+    }
+    found
+}
+
+/// One step of training: forward, gradients, AdamW. The classes are `i mod 10`.
+fn training() -> Vec<Operation> {
+    let steps = [[64, 64, 100], [64, 784, 256]].map(|[batch, inputs, hidden]| {
+        operation(
+            format!("mlp_step_{batch}x{inputs}x{hidden}x10"),
+            move || {
+                let weight = |rows: usize, columns: usize| {
+                    let scale = (columns as f64).sqrt().recip();
+                    Var::from_tensor(&values(&[rows, columns])?.affine(scale, 0.)?)
+                };
+                let zeros = |count| Var::zeros(count, DType::F32, &Device::Cpu);
+                let (w1, b1) = (weight(hidden, inputs)?, zeros(hidden)?);
+                let (w2, b2) = (weight(10, hidden)?, zeros(10)?);
+                let vars = vec![w1.clone(), b1.clone(), w2.clone(), b2.clone()];
+                let linear = |w: &Var, b: &Var| {
+                    Linear::new(w.as_tensor().clone(), Some(b.as_tensor().clone()))
+                };
+                let (first, second) = (linear(&w1, &b1), linear(&w2, &b2));
+                let classes = (0..batch as u32).map(|index| index % 10).collect();
+                let classes = Tensor::from_vec(classes, batch, &Device::Cpu)?;
+                let x = values(&[batch, inputs])?;
+                let optimizer = RefCell::new(AdamW::new_lr(vars, 1e-3)?);
+                Ok(move || {
+                    let logits = second.forward(&first.forward(&x)?.relu()?)?;
+                    let loss = tallow_nn::loss::cross_entropy(&logits, &classes)?;
+                    optimizer.borrow_mut().backward_step(&loss)?;
+                    Ok(loss)
+                })
+            },
+        )
+    });
+    steps.into()
 }
 
 /// The shapes of the rivals' composed attention and of PyTorch's fused one; ours is one operation.
@@ -319,12 +440,15 @@ fn attention() -> Vec<Operation> {
 
 fn quantized() -> Vec<Operation> {
     let qmm = |type_name: &str, dtype: GgmlDType, [rows, inner, columns]: [usize; 3]| {
-        operation(format!("qmm_{type_name}_{rows}x{inner}x{columns}"), move || {
-            let weight = QTensor::quantize(&values(&[columns, inner])?, dtype)?;
-            let weight = QMatMul::from_qtensor(weight)?;
-            let x = values(&[rows, inner])?;
-            Ok(move || weight.forward(&x))
-        })
+        operation(
+            format!("qmm_{type_name}_{rows}x{inner}x{columns}"),
+            move || {
+                let weight = QTensor::quantize(&values(&[columns, inner])?, dtype)?;
+                let weight = QMatMul::from_qtensor(weight)?;
+                let x = values(&[rows, inner])?;
+                Ok(move || weight.forward(&x))
+            },
+        )
     };
     let mut found = vec![
         qmm("Q8_0", GgmlDType::Q8_0, [1, 576, 1536]),
