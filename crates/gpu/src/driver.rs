@@ -66,6 +66,9 @@ pub struct DeviceInfo {
     pub in_order: bool,
     /// It has CUDA's tensor cores with bf16 (sm_80 and later), for kernels that are CUDA's own.
     pub tensor_cores: bool,
+    /// It has Metal's matrices of a simdgroup (Apple GPUs of family 7 and later), for kernels that
+    /// are Metal's own.
+    pub simdgroup_matrices: bool,
 }
 
 /// Where a buffer lies.

@@ -139,6 +139,11 @@ pub(crate) fn about(gpu: &GpuDevice) -> Vec<Vec<String>> {
             true => "commands in order",
             false => "commands side by side",
         },
+        match (info.tensor_cores, info.simdgroup_matrices) {
+            (true, _) => "tensor cores",
+            (false, true) => "matrices of simdgroups",
+            (false, false) => "no matrix units in use",
+        },
     ];
     let groups = format!(
         "{} units, groups of up to {} threads with {} in common",

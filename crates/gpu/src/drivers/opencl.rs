@@ -213,6 +213,7 @@ fn describe(platform: Pointer, device: Pointer, ordinal: usize, in_order: bool) 
         has_f64,
         in_order,
         tensor_cores: false,
+        simdgroup_matrices: false,
     }
 }
 

@@ -37,6 +37,7 @@ pub(super) fn paper(api: Api, target: &str, compile: Compile) -> Arc<dyn Driver>
         has_f64: api != Api::Metal,
         in_order: true,
         tensor_cores: api == Api::Cuda,
+        simdgroup_matrices: api == Api::Metal,
     };
     over(info, compile)
 }

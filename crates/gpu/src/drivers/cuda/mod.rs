@@ -244,6 +244,7 @@ fn describe(
         has_f64: true,
         in_order: true,
         tensor_cores: major >= TENSOR_CORES_SINCE,
+        simdgroup_matrices: false,
     })
 }
 

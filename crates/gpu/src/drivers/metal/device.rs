@@ -12,7 +12,7 @@ use objc2::runtime::ProtocolObject;
 use objc2_foundation::NSProcessInfo;
 use objc2_metal::{
     MTLCommandBuffer, MTLCommandBufferStatus, MTLCommandQueue, MTLCopyAllDevices, MTLDevice,
-    MTLFence, MTLResidencySetDescriptor,
+    MTLFence, MTLGPUFamily, MTLResidencySetDescriptor,
 };
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -134,6 +134,7 @@ fn describe(device: &ProtocolObject<dyn MTLDevice>, ordinal: usize) -> DeviceInf
         has_f64: false,
         in_order: false,
         tensor_cores: false,
+        simdgroup_matrices: device.supportsFamily(MTLGPUFamily::Apple7),
     }
 }
 

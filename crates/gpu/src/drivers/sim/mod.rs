@@ -141,6 +141,7 @@ impl Sim {
             has_f64: true,
             in_order: false,
             tensor_cores: false,
+            simdgroup_matrices: false,
         };
         Self::new(info, None, bodies.iter().cloned().collect(), settings)
     }
