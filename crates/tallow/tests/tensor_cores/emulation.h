@@ -2,13 +2,11 @@
    fibers, which give way at barriers, and the instructions of tensor cores are done as NVIDIA's PTX ISA
    describes them. Copies on their way into shared memory arrive when the kernel waits for them, or with
    EARLY_COPIES at once: a kernel has to be right with both. */
-#include <ucontext.h>
+#include "group.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <random>
@@ -26,40 +24,9 @@ struct alignas(16) float4 {
 };
 static inline uint4 make_uint4(uint x, uint y, uint z, uint w) { return {x, y, z, w}; }
 
-[[noreturn]] static void fail(const char *what) {
-    printf("%s\n", what);
-    exit(1);
-}
-
-/* A group: its fibers, the one that runs, and who has come to which barrier. */
-struct Fiber {
-    ucontext_t context;
-    bool done;
-    std::vector<char> stack;
-};
-const int WARPS_MAX = 8;
-static std::vector<Fiber> fibers;
-static ucontext_t scheduler;
-static int current;
 static uint group;
-static int arrived, passed, warp_arrived[WARPS_MAX], warp_passed[WARPS_MAX];
-/* Counts what lets a fiber that waited go on. */
-static long progress;
 static std::function<void()> kernel;
-
-static void give_way() { swapcontext(&fibers[current].context, &scheduler); }
-static void meet(int threads, int &count, int &times) {
-    const int before = times;
-    if (++count == threads) {
-        count = 0;
-        times++;
-        progress++;
-    } else {
-        while (times == before) give_way();
-    }
-}
-static void meet_group() { meet((int)fibers.size(), arrived, passed); }
-static void meet_warp() { meet(32, warp_arrived[current / 32], warp_passed[current / 32]); }
+static void run_thread() { kernel(); }
 
 #define TARGET_CUDA 1
 #define MMA_EMULATED 1
@@ -212,42 +179,11 @@ static void MMA_COPIES_WAIT(uint left) {
     }
 }
 
-static void run_fiber() {
-    kernel();
-    fibers[current].done = true;
-    progress++;
-    for (;;) give_way();
-}
 /* Runs `kernel` for a group of threads. */
 static void run_group(uint number, int threads) {
     group = number;
-    arrived = 0;
-    std::fill(warp_arrived, warp_arrived + WARPS_MAX, 0);
-    fibers.resize(threads);
-    for (int at = 0; at < threads; at++) {
-        Fiber &fiber = fibers[at];
-        copies[at].clear();
-        fiber.stack.resize(1 << 17);
-        fiber.done = false;
-        getcontext(&fiber.context);
-        fiber.context.uc_stack.ss_sp = fiber.stack.data();
-        fiber.context.uc_stack.ss_size = fiber.stack.size();
-        fiber.context.uc_link = nullptr;
-        makecontext(&fiber.context, run_fiber, 0);
-    }
-    /* A warp runs as far ahead as the barriers let it, so that one that is missing shows. */
-    for (long before = -1; progress != before;) {
-        before = progress;
-        for (int warp = 0; warp < threads; warp += 32) {
-            for (long own = -1; progress != own;) {
-                own = progress;
-                for (current = warp; current < warp + 32; current++)
-                    if (!fibers[current].done) swapcontext(&scheduler, &fibers[current].context);
-            }
-        }
-    }
-    for (const Fiber &fiber : fibers)
-        if (!fiber.done) fail("threads that wait for ever");
+    for (auto &own : copies) own.clear();
+    run_fibers(threads);
 }
 
 /* The one header of the device library that these kernels need; it counts on no strided views. */
