@@ -7,8 +7,8 @@ mod device;
 
 use device::device;
 use tallow::gpu::GpuDevice;
-use tallow::{Device, Result, testing};
-use tallow_gpu::{Api, Settings};
+use tallow::{Device, Result, ops, testing};
+use tallow_gpu::{Api, DeviceInfo, Settings, Variant};
 
 /// Operations that have no kernel yet, and say so where they are asked for on a GPU.
 const WITHOUT_KERNEL: &[&str] = &[];
@@ -80,14 +80,58 @@ fn every_kernel_is_metals_language() -> Result<()> {
     let driver = tallow_gpu::drivers::checked_on_paper(Api::Metal, "metal", clang::check);
     let checking = GpuDevice::with_driver(driver, &Settings::plain());
     // First which, then all of them side by side.
-    let planned = checking.planned();
-    testing::device_conformance(&Device::from_gpu(planned.clone()), &filter)?;
-    let variants = planned.asked();
+    let variants = metals_variants(checking.info(), &filter)?;
+    let has = |name: &str| variants.iter().any(|one| one.source.name() == name);
+    for name in [
+        "matmul_matrices",
+        "matmul_tile",
+        "qmatmul_matrices",
+        "qmatmul_many",
+        "attention_matrices",
+        "attention_tile",
+    ] {
+        assert!(has(name) || !filter.is_empty(), "{name} was not asked for");
+    }
     println!("{} kernels to check for Metal", variants.len());
     checking.prepare(&variants)?;
     let enough = variants.len() > 100 || !filter.is_empty();
     assert!(enough, "hardly a kernel was asked for");
     Ok(())
+}
+
+/// What the cases ask of a device; for what has kernels on Metal's matrices, also of one so small
+/// that kernels for many groups are asked for, and of one without matrices.
+fn metals_variants(info: &DeviceInfo, filter: &str) -> Result<Vec<Variant>> {
+    let planned = |info| {
+        let driver = tallow_gpu::drivers::plan(info);
+        Device::from_gpu(GpuDevice::with_driver(driver, &Settings::plain()))
+    };
+    let full = planned(info.clone());
+    testing::device_conformance(&full, filter)?;
+    let small = planned(DeviceInfo {
+        units: 1,
+        ..info.clone()
+    });
+    let plain = planned(DeviceInfo {
+        simdgroup_matrices: false,
+        ..info.clone()
+    });
+    let on_matrices =
+        |family: &&&ops::Family| ["matmul", "qmatmul", "attention"].contains(&family.name);
+    for family in ops::ALL.iter().filter(on_matrices) {
+        testing::family_conformance(&small, family, filter)?;
+        testing::family_conformance(&plain, family, filter)?;
+    }
+    let mut variants: Vec<Variant> = Vec::new();
+    for device in [full, small, plain] {
+        let asked = device.gpu().map_or(Vec::new(), GpuDevice::asked);
+        let new: Vec<_> = asked
+            .into_iter()
+            .filter(|one| !variants.contains(one))
+            .collect();
+        variants.extend(new);
+    }
+    Ok(variants)
 }
 
 #[allow(clippy::print_stdout)] // says why nothing is compiled

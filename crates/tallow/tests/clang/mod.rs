@@ -82,6 +82,8 @@ pub(crate) fn finds_faults() {
     };
     let right = kernel("threadgroup float *s = nullptr; y[at] = s[at] + exp(x[at]) * float(n);");
     right.expect("plain text is taken");
+    let right = kernel("simdgroup_float8x8 a; simdgroup_load(a, x, 8); simdgroup_store(a, y, 8);");
+    right.expect("matrices are taken");
     for fault in [
         "x[at] = 1.0f;",
         "threadgroup float *s = x;",
@@ -89,6 +91,8 @@ pub(crate) fn finds_faults() {
         "y[at] = no_such_function(x[at]);",
         "y[at] = fma(x[at], (half)2, 1.0f);",
         "y[at] = max(x[at], n);",
+        "simdgroup_half8x8 a; simdgroup_load(a, x, 8);",
+        "simdgroup_float8x8 a; simdgroup_half8x8 b; simdgroup_multiply_accumulate(a, a, b, a);",
     ] {
         assert!(kernel(fault).is_err(), "{fault}");
     }

@@ -141,7 +141,7 @@ pub(super) fn cases() -> Vec<Case> {
         softcap: Some(2.0),
         ..causal
     };
-    let shapes: [(Sizes, AttentionOptions); 19] = [
+    let shapes: [(Sizes, AttentionOptions); 21] = [
         ([1, 1, 1, 1, 1, 1], plain),
         ([2, 4, 2, 3, 5, 8], plain),
         ([2, 4, 2, 3, 5, 8], causal),
@@ -160,6 +160,8 @@ pub(super) fn cases() -> Vec<Case> {
         ([1, 2, 1, 40, 75, 128], causal),
         ([1, 2, 1, 17, 40, 256], softcap),
         ([1, 2, 1, 9, 20, 300], window),
+        ([1, 2, 1, 10, 33, 40], causal),
+        ([1, 2, 1, 11, 37, 130], plain),
         // Keys enough for several groups a query, also where a window leaves groups without any.
         ([1, 2, 1, 1, 600, 32], causal),
         ([1, 1, 1, 2, 900, 16], window),

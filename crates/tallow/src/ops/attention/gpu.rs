@@ -1,5 +1,5 @@
 //! The launches: for few queries a group of threads a query of a head, over all its keys; for many
-//! a group a tile of queries, on tensor cores where the device has them.
+//! a group a tile of queries, on tensor cores or Metal's matrices where the device has them.
 
 use super::AttentionOptions;
 use crate::gpu::{GpuStorage, GpuView, dtype_word, launch, span};
@@ -83,6 +83,26 @@ static FLASH_LONG: KernelSource = KernelSource::new(
     64,
 );
 
+const MATRICES_TEXT: &str = include_str!("matrices.gpu.h");
+const MATRICES_HEADERS: &[&str] = &[SEES, include_str!("../matmul/simdgroup.gpu.h")];
+static MATRICES: KernelSource = KernelSource::new(
+    "attention_matrices",
+    MATRICES_TEXT,
+    MATRICES_HEADERS,
+    Some(params),
+    128,
+);
+/// Twice the rows for each tile of keys that is brought, where groups are many.
+static MATRICES_WIDE: KernelSource = KernelSource::new(
+    "attention_matrices",
+    MATRICES_TEXT,
+    MATRICES_HEADERS,
+    Some(params),
+    256,
+);
+/// Heads up to which the wide one has the registers.
+const WIDE_HEAD_MAX: u32 = 128;
+
 static TILE: KernelSource = KernelSource::new(
     "attention_tile",
     include_str!("tile.gpu.h"),
@@ -92,7 +112,7 @@ static TILE: KernelSource = KernelSource::new(
 );
 /// Query rows of a group of `TILE`.
 const TILE_ROWS: u32 = 32;
-/// Shared memory that it takes at most.
+/// Shared memory that it takes at most, and that those of matrices do.
 const TILE_BYTES: u32 = 32 << 10;
 
 static ROW: KernelSource = KernelSource::new(
@@ -178,7 +198,7 @@ pub(super) fn attention(
         parts: 1,
     };
     let info = out.device().info();
-    let Some((variant, rows_of_group)) = tiled(info, (q.dtype(), k.dtype()), &params) else {
+    let Some((variant, rows_of_group)) = tiled(info, (q.dtype(), k.dtype()), &params, batch) else {
         return by_rows(inputs, out, params, rows as u32);
     };
     let variant = variant
@@ -224,17 +244,23 @@ fn by_rows(
     Ok(device.launch(&join, &operands, &params, [rows, 1, 1])?)
 }
 
-/// A kernel for tiles of queries, and the rows of a group, where it pays: on tensor cores where the
-/// device has them and the keys are of their types. Of shapes, dtypes and device alone.
+/// A kernel for tiles of queries, and the rows of a group, where it pays: on Metal's matrices or
+/// tensor cores, where the device has them and the keys are of their types. Of shapes, dtypes and
+/// device alone.
 fn tiled(
     info: &DeviceInfo,
     (q, k): (DType, DType),
     params: &AttentionParams,
+    batch: u32,
 ) -> Option<(Variant, u32)> {
     if params.q_len < TILED_QUERIES_MIN || params.head_dim > TILED_HEAD_MAX {
         return None;
     }
     let rounded = |sizes: &[u32]| sizes.iter().copied().find(|size| params.head_dim <= *size);
+    if info.simdgroup_matrices && info.shared_bytes >= TILE_BYTES {
+        let head = rounded(&[64, 96, 128]).unwrap_or(TILED_HEAD_MAX);
+        return Some(by_matrices(info, (q, k), params, (batch, head)));
+    }
     if !info.tensor_cores || !matches!(k, DType::F16 | DType::BF16) {
         let head = rounded(&[64, 128]).unwrap_or(TILED_HEAD_MAX);
         let variant = Variant::new(&TILE).define("HEAD", head);
@@ -248,4 +274,29 @@ fn tiled(
         .define("HEAD", head.unwrap_or(TILED_HEAD_MAX))
         .define("SOFTCAP", u32::from(params.softcap != 0.0));
     Some((variant, source.group() / 2))
+}
+
+/// The kernel on Metal's matrices: with eight rows a subgroup, and more of these where there are
+/// groups enough for the device all the same.
+fn by_matrices(
+    info: &DeviceInfo,
+    dtypes: (DType, DType),
+    params: &AttentionParams,
+    (batch, head): (u32, u32),
+) -> (Variant, u32) {
+    let rows_of = |source: &KernelSource| source.group() / 4;
+    let rows = u64::from(params.q_len) * u64::from(params.group);
+    let kv_heads = u64::from(params.heads.checked_div(params.group).unwrap_or(0));
+    let groups = rows.div_ceil(rows_of(&MATRICES_WIDE).into()) * kv_heads * u64::from(batch);
+    let is_wide = head <= WIDE_HEAD_MAX && groups >= 4 * u64::from(info.units);
+    let source = if is_wide { &MATRICES_WIDE } else { &MATRICES };
+    let factors = if dtypes == (DType::F16, DType::F16) {
+        "half"
+    } else {
+        "float"
+    };
+    let variant = Variant::new(source)
+        .define("HEAD", head)
+        .define("MT", factors);
+    (variant, rows_of(source))
 }

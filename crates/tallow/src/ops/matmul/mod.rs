@@ -12,6 +12,8 @@ mod cpu;
 mod gpu;
 mod library;
 
+pub(super) use gpu::matrix_tile;
+
 use super::{Family, OpInfo};
 use crate::cpu::CpuView;
 use crate::gpu::{GpuStorage, GpuView};

@@ -111,6 +111,7 @@ pub(super) fn cases() -> Vec<Case> {
     // More than a tile along each side.
     for format in [GgmlDType::Q4_1, GgmlDType::Q8_0, GgmlDType::F16] {
         cases.extend(case(format, 67, &[66, 288]));
+        cases.extend(case(format, 70, &[11, 288]));
     }
     cases
 }

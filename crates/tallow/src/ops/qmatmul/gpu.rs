@@ -1,7 +1,8 @@
-//! The launches: a subgroup a weight row for few rows of x; tiles for many, on tensor cores where
-//! the device has them.
+//! The launches: a subgroup a weight row for few rows of x; tiles for many, on tensor cores or
+//! Metal's matrices where the device has them.
 
-use crate::gpu::{GpuStorage, GpuView, span};
+use crate::gpu::{GpuStorage, GpuView, WEIGHTS_HEADER, span};
+use crate::ops::matmul::matrix_tile;
 use crate::quantized::{Form, QTensor, Uploaded};
 use crate::{DType, Result};
 use tallow_gpu::{
@@ -42,6 +43,20 @@ static MANY: KernelSource = KernelSource::new(
     256,
 );
 
+/// On Metal's matrices. `X_SPACE` is for `unit_dot`, which it does not call.
+static MATRICES: KernelSource = KernelSource::new(
+    "qmatmul_matrices",
+    include_str!("matrices.gpu.h"),
+    &[
+        "#define X_SPACE SHARED_P\n",
+        WEIGHTS_HEADER,
+        include_str!("../matmul/simdgroup.gpu.h"),
+        include_str!("../matmul/matrix_tile.gpu.h"),
+    ],
+    Some(params_text::<QMatMulParams>),
+    128,
+);
+
 const MMA_TEXT: &str = include_str!("mma.gpu.h");
 const MMA_HEADERS: &[&str] = &[include_str!("../matmul/mma.gpu.h")];
 static MMA: KernelSource = KernelSource::new(
@@ -78,6 +93,8 @@ enum Way {
     Mma,
     /// Larger tiles, of which there must be enough for the whole device.
     MmaWide,
+    /// Tiles of so many rows and columns on Metal's matrices, in f32.
+    Matrices([u32; 2]),
 }
 
 impl Way {
@@ -86,6 +103,7 @@ impl Way {
         let wide = m.div_ceil(TILE_WIDE).saturating_mul(n.div_ceil(TILE_WIDE));
         match form {
             _ if m <= FEW_ROWS => Self::Few,
+            _ if info.simdgroup_matrices => Self::Matrices(matrix_tile(info, 1, [m, n])),
             // Two bf16 terms do not hold a weight of f32.
             Form::Plain(DType::F32) => Self::Many,
             _ if !info.tensor_cores => Self::Many,
@@ -109,6 +127,11 @@ impl Way {
             Self::Many => Variant::new(&MANY).define("FEW", 0),
             Self::Mma => Variant::new(&MMA).define("W_TERMS", terms),
             Self::MmaWide => Variant::new(&MMA_WIDE).define("W_TERMS", terms),
+            Self::Matrices([rows, columns]) => Variant::new(&MATRICES)
+                .define("MT", "float")
+                .define("STEP", 32)
+                .define("TILE_M", rows)
+                .define("TILE_N", columns),
         }
     }
 
@@ -118,6 +141,7 @@ impl Way {
             Self::Few => [FEW_ROWS, ROWS_PER_GROUP],
             Self::Many | Self::Mma => [TILE; 2],
             Self::MmaWide => [TILE_WIDE; 2],
+            Self::Matrices(tile) => tile,
         }
     }
 }
