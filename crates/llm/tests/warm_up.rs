@@ -5,8 +5,11 @@
     reason = "functions of a test may panic as the test does"
 )]
 
+#[path = "../../tallow/tests/clang/mod.rs"]
+mod clang;
 mod tiny;
 
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
@@ -26,8 +29,14 @@ fn model(case: &str, context_len: usize, device: &Device) -> Model {
 }
 
 /// A llama of two layers, the second with other types than the first.
-fn quantized(path: &std::path::Path, types: [GgmlDType; 2], context_len: u32) {
-    let (hidden, keys, mlp, vocabulary) = (256, 128, 256, 320);
+fn quantized(path: &Path, types: [GgmlDType; 2], context_len: u32) {
+    quantized_of(path, types, context_len, [4, 2]);
+}
+
+/// The same with so many heads of 64 features, of queries and of keys.
+fn quantized_of(path: &Path, types: [GgmlDType; 2], context_len: u32, heads: [usize; 2]) {
+    let (hidden, mlp, vocabulary) = (256, 256, 320);
+    let [inner, keys] = heads.map(|count| count * 64);
     let mut metadata = Metadata::new();
     metadata.set("general.architecture", "llama");
     for (key, value) in [
@@ -35,8 +44,9 @@ fn quantized(path: &std::path::Path, types: [GgmlDType; 2], context_len: u32) {
         ("embedding_length", hidden as u32),
         ("block_count", 2),
         ("feed_forward_length", mlp as u32),
-        ("attention.head_count", 4),
-        ("attention.head_count_kv", 2),
+        ("attention.head_count", heads[0] as u32),
+        ("attention.head_count_kv", heads[1] as u32),
+        ("attention.key_length", 64),
     ] {
         metadata.set(format!("llama.{key}"), value);
     }
@@ -59,10 +69,10 @@ fn quantized(path: &std::path::Path, types: [GgmlDType; 2], context_len: u32) {
     for (layer, dtype) in types.into_iter().enumerate() {
         let name = |part: &str| format!("blk.{layer}.{part}.weight");
         for (part, rows, columns) in [
-            ("attn_q", hidden, hidden),
+            ("attn_q", inner, hidden),
             ("attn_k", keys, hidden),
             ("attn_v", keys, hidden),
-            ("attn_output", hidden, hidden),
+            ("attn_output", hidden, inner),
             ("ffn_gate", mlp, hidden),
             ("ffn_up", mlp, hidden),
             ("ffn_down", hidden, mlp),
@@ -107,6 +117,9 @@ fn on_paper(api: Api) -> Device {
         api => drivers::plan(DeviceInfo {
             api,
             has_f64: false,
+            tensor_cores: false,
+            simdgroup_matrices: api == Api::Metal,
+            units: 8,
             ..cuda.info().clone()
         }),
     };
@@ -192,6 +205,48 @@ fn the_list_has_the_kernels_of_every_length() {
             );
         }
     }
+}
+
+/// The Metal text of every kernel that models ask for, those of a decode step among them, through
+/// clang.
+#[test]
+#[allow(clippy::print_stderr)] // a test that is skipped says so
+fn every_kernel_of_a_model_is_metals_language() {
+    if !clang::is_there() {
+        eprintln!("skipped: no {}", clang::PROGRAM);
+        return;
+    }
+    clang::finds_faults();
+    let device = on_paper(Api::Metal);
+    let cases = ["llama", "qwen2", "qwen3", "gemma3"];
+    let mut models: Vec<_> = cases.map(|case| model(case, 640, &device)).into();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.gguf");
+    for (types, context_len, heads) in [
+        ([GgmlDType::Q4_1, GgmlDType::Q6K], 640, [4, 2]),
+        ([GgmlDType::F16, GgmlDType::BF16], 640, [4, 2]),
+        // Positions enough for the attention's other form, heads enough to join its parts apart.
+        ([GgmlDType::Q8_0, GgmlDType::F32], 5000, [32, 8]),
+    ] {
+        quantized_of(&path, types, context_len, heads);
+        models.push(Model::from_gguf(&File::open(&path).unwrap(), &device).unwrap());
+    }
+    let mut variants = Vec::new();
+    for model in &models {
+        let listed = model.variants(usize::MAX, 1).unwrap();
+        let new = listed.into_iter().filter(|one| !variants.contains(one));
+        variants.extend(new.collect::<Vec<_>>());
+    }
+    for step in ["embed", "project", "attend", "join", "mix", "gated", "pick"] {
+        let name = format!("step_{step}");
+        let has = variants.iter().any(|one| one.source.name() == name);
+        assert!(has, "{name} was not asked for");
+    }
+    let driver = drivers::checked_on_paper(Api::Metal, "metal", clang::check);
+    let checking = GpuDevice::with_driver(driver, &Settings::plain());
+    checking.prepare(&variants).unwrap();
+    let checked = checking.statistics().kernels.compiled;
+    assert_eq!(checked, variants.len() as u64);
 }
 
 #[test]
