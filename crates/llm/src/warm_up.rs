@@ -123,7 +123,7 @@ fn exercise(model: &Model, max_len: usize) -> Result<()> {
     model.forward_all(&[0], &mut cache, 0, &mut |_, _| Ok(()))?;
     // To the end in whole chunks, with and without a few tokens between.
     let longest = lengths.last().copied().unwrap_or(1);
-    for between in [0, 1, 3] {
+    for between in [0, 1, 2, 3] {
         let mut cache = model.new_cache();
         while cache.len() < max_len {
             add(&mut cache, longest)?;
