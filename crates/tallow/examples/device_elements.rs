@@ -4,24 +4,17 @@
 //! `synchronize`. `bench/rivals/python/torch_elements.py` times the same of PyTorch.
 #![allow(clippy::print_stdout)]
 
-use std::time::Instant;
-use tallow::{DType, Device, Result, Tensor, bail, ops};
+mod timing;
 
-/// Seconds of a batch that is timed.
-const BATCH_SECONDS: f64 = 0.02;
+use tallow::{DType, DeviceName, Result, Tensor, ops};
+
 /// Elements of a row of softmax and of the norm.
 const COLUMNS: usize = 4096;
 
 fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
-    let name = arguments.next().unwrap_or_default();
-    let device = match name.as_str() {
-        "cpu" => Device::Cpu,
-        "cuda:0" => Device::new_cuda(0)?,
-        "opencl:0" => Device::new_opencl(0)?,
-        "metal:0" => Device::new_metal(0)?,
-        _ => bail!("device_elements: {name:?}; wants cpu, cuda:0, opencl:0 or metal:0"),
-    };
+    let name: DeviceName = arguments.next().as_deref().unwrap_or("auto").parse()?;
+    let device = name.open()?;
     let count = arguments.next().and_then(|count| count.parse().ok());
     let rows = count.unwrap_or(1 << 26) / COLUMNS;
     println!("name,microseconds,gigabytes_per_second");
@@ -47,27 +40,10 @@ fn main() -> Result<()> {
             ("rms_norm", 2 * size, &|| ops::rms_norm(&x, &weight, 1e-5)),
         ];
         for (what, bytes, run) in runs {
-            let seconds = seconds(&device, run)?;
+            let seconds = timing::seconds(&device, run)?;
             let rate = (bytes * rows * COLUMNS) as f64 / seconds / 1e9;
             println!("{what}_{},{:.2},{rate:.0}", dtype.as_str(), seconds * 1e6);
         }
     }
     Ok(())
-}
-
-/// The time of one call, in a stream of them.
-fn seconds(device: &Device, run: &dyn Fn() -> Result<Tensor>) -> Result<f64> {
-    let batch = |calls: usize| -> Result<f64> {
-        let start = Instant::now();
-        for _ in 0..calls {
-            run()?;
-        }
-        device.synchronize()?;
-        Ok(start.elapsed().as_secs_f64())
-    };
-    batch(3)?;
-    let calls = (BATCH_SECONDS * 3.0 / batch(3)?).clamp(1.0, 2000.0) as usize;
-    let mut times = (0..7).map(|_| batch(calls)).collect::<Result<Vec<_>>>()?;
-    times.sort_by(f64::total_cmp);
-    Ok(times[3] / calls as f64)
 }

@@ -6,15 +6,14 @@
 //! lines whose names contain it.
 #![allow(clippy::print_stdout)]
 
-use std::time::Instant;
+mod timing;
+
 use tallow::ops::{AttentionOptions, attention};
 use tallow::quantized::{GgmlDType, QMatMul, QTensor};
-use tallow::{DType, Device, Result, Tensor, bail};
+use tallow::{DType, Device, DeviceName, Result, Tensor, bail};
 
 /// Results that are checked along each side.
 const SAMPLES: usize = 12;
-/// Seconds of a batch that is timed.
-const BATCH_SECONDS: f64 = 0.02;
 
 struct Run {
     device: Device,
@@ -24,14 +23,8 @@ struct Run {
 
 fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
-    let name = arguments.next().unwrap_or_default();
-    let device = match name.as_str() {
-        "cpu" => Device::Cpu,
-        "cuda:0" => Device::new_cuda(0)?,
-        "opencl:0" => Device::new_opencl(0)?,
-        "metal:0" => Device::new_metal(0)?,
-        _ => bail!("device_products: {name:?}; wants cpu, cuda:0, opencl:0 or metal:0"),
-    };
+    let name: DeviceName = arguments.next().as_deref().unwrap_or("auto").parse()?;
+    let device = name.open()?;
     let mut run = Run {
         device,
         filter: arguments.next().unwrap_or_default(),
@@ -200,30 +193,13 @@ impl Run {
         work: f64,
         call: impl Fn() -> Result<Tensor>,
     ) -> Result<()> {
-        let seconds = self.seconds(&call)?;
+        let seconds = timing::seconds(&self.device, &call)?;
         let rate = work / seconds / 1e12;
         // A NaN is a failure too.
         let verdict = if error <= bound { "" } else { ",WRONG" };
         self.failed += usize::from(!verdict.is_empty());
         println!("{name},{error:.2e},{:.2},{rate:.2}{verdict}", seconds * 1e6);
         Ok(())
-    }
-
-    /// Seconds of one call: the median of seven batches.
-    fn seconds(&self, call: &impl Fn() -> Result<Tensor>) -> Result<f64> {
-        let batch = |calls: usize| -> Result<f64> {
-            let start = Instant::now();
-            for _ in 0..calls {
-                call()?;
-            }
-            self.device.synchronize()?;
-            Ok(start.elapsed().as_secs_f64())
-        };
-        batch(3)?;
-        let calls = (BATCH_SECONDS * 3.0 / batch(3)?).ceil().clamp(1.0, 2000.0) as usize;
-        let mut times = (0..7).map(|_| batch(calls)).collect::<Result<Vec<f64>>>()?;
-        times.sort_by(f64::total_cmp);
-        Ok(times[3] / calls as f64)
     }
 }
 

@@ -13,6 +13,7 @@
 mod convert;
 mod custom_op;
 mod device;
+mod device_name;
 mod dtype;
 pub mod dummy_dtype;
 mod elements;
@@ -47,6 +48,7 @@ pub mod testing;
 
 pub use custom_op::{CustomOp1, CustomOp2, CustomOp3};
 pub use device::{CudaDevice, Device, DeviceLocation, GpuDevice, MetalDevice, NdArray};
+pub use device_name::DeviceName;
 pub use dtype::{DType, DTypeParseError, F8E4M3, FloatDType, IntDType, WithDType, bf16, f16};
 pub use dummy_dtype::{F4, F6E2M3, F6E3M2, F8E8M0};
 pub use error::{Context, Error, MetalError, Result};

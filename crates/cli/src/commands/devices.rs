@@ -3,10 +3,9 @@
 use std::path::Path;
 use std::time::Instant;
 
-use tallow::Device;
+use tallow::{Device, DeviceName};
 use tallow_gpu::{Api, GpuDevice, GpuError, KeptKernel, Settings, drivers, kept};
 
-use crate::device::DeviceName;
 use crate::error::{Error, Result};
 use crate::{output, process, self_test};
 
