@@ -54,11 +54,13 @@ typedef double st_f64;
 typedef double ct_f64;
 #endif
 
+#ifndef HAS_BF16_ROUND
 FN ushort f32_to_bf16_(float f) {
     const uint u = AS_UINT(f);
     if ((u & 0x7fffffffu) > 0x7f800000u) return (ushort)((u >> 16) | 64u);
     return (ushort)((u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
 }
+#endif
 
 /* 4 exponent bits with bias 7, 3 mantissa bits, all ones is NaN; rounds to nearest, ties to even,
    saturates at 448 (Micikevicius et al. 2022). */

@@ -6,6 +6,7 @@ typedef unsigned short ushort;
 typedef unsigned int uint;
 typedef unsigned long long ulong;
 #define GLOBAL
+#define ALIGNED(n) __align__(n)
 #define SHARED __shared__ __align__(16)
 #define SHARED_P
 #define CONSTANT static __device__ const
@@ -50,13 +51,19 @@ typedef unsigned long long ulong;
 typedef ushort st_f16;
 FN float f16_to_f32_(ushort h) { float f; asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(h)); return f; }
 FN ushort f32_to_f16_(float f) { ushort h; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(f)); return h; }
+#if __CUDA_ARCH__ >= 800
+#define HAS_BF16_ROUND 1
+FN ushort f32_to_bf16_(float f) { ushort h; asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h) : "f"(f)); return h; }
+#endif
 #define LOAD_f16(p, i) f16_to_f32_((p)[i])
 #define STORE_f16(p, i, v) ((p)[i] = f32_to_f16_(v))
 FN float rsqrt_(float x) { float y; asm("rsqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
-FN float recip_(float x) { float y; asm("rcp.approx.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
+FN float recip_(float x) { float y; asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
+FN float exp2_(float x) { float y; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 #define PRIVATE_P
 #define RSQRT(x) rsqrt_(x)
 #define RECIP(x) recip_(x)
+#define EXP2(x) exp2_(x)
 #define F16_BITS(word) f16_to_f32_((ushort)(word))
 #define F16_ROUND(v) f16_to_f32_(f32_to_f16_(v))
 #define LOAD_WORDS2(d, p, i) { const uint2 v_ = ((const uint2 *)(p))[i]; (d)[0] = v_.x; (d)[1] = v_.y; }

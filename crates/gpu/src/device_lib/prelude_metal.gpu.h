@@ -3,6 +3,7 @@
 using namespace metal;
 #define TARGET_METAL 1
 #define GLOBAL device
+#define ALIGNED(n) alignas(n)
 #ifndef SHARED
 #define SHARED threadgroup
 #endif
@@ -53,6 +54,7 @@ typedef half st_f16;
 #define PRIVATE_P thread
 #define RSQRT(x) rsqrt(x)
 #define RECIP(x) (1.0f / (x))
+#define EXP2(x) exp2(x)
 #define F16_BITS(word) ((float)as_type<half>((ushort)(word)))
 #define F16_ROUND(v) ((float)(half)(v))
 #define LOAD_WORDS2(d, p, i) { const uint2 v_ = ((device const uint2 *)(p))[i]; (d)[0] = v_.x; (d)[1] = v_.y; }

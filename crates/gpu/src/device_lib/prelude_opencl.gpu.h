@@ -5,6 +5,7 @@
 #endif
 #pragma OPENCL FP_CONTRACT OFF
 #define GLOBAL __global
+#define ALIGNED(n) __attribute__((aligned(n)))
 #define SHARED __local
 #define SHARED_P __local
 #define CONSTANT __constant
@@ -66,6 +67,7 @@ static inline float f16_round_(float v) {
 #define PRIVATE_P
 #define RSQRT(x) rsqrt(x)
 #define RECIP(x) (1.0f / (x))
+#define EXP2(x) exp2(x)
 #define F16_BITS(word) f16_bits_(word)
 #define F16_ROUND(v) f16_round_(v)
 #define LOAD_WORDS2(d, p, i) vstore2(vload2((i), (__global const uint *)(p)), 0, (d))

@@ -28,14 +28,3 @@ typedef uint index_t;
     at = 0; at2 = 0; at3 = 0; \
     STRIDED_WALK_(i, dims, at += k_ * (strides)[d_]; at2 += k_ * (strides2)[d_]; \
         at3 += k_ * (strides3)[d_];)
-/* The place of element i where all views are contiguous (the define CONTIGUOUS), or not. */
-#ifdef CONTIGUOUS
-#define PLACE(at, i, dims, strides) at = (i);
-#define PLACE2(at, i, dims, strides, at2, strides2) at = (i); at2 = (i);
-#define PLACE3(at, i, dims, strides, at2, strides2, at3, strides3) at = (i); at2 = (i); at3 = (i);
-#else
-#define PLACE(at, i, dims, strides) STRIDED(at, i, dims, strides)
-#define PLACE2(at, i, dims, strides, at2, strides2) STRIDED2(at, i, dims, strides, at2, strides2)
-#define PLACE3(at, i, dims, strides, at2, strides2, at3, strides3) \
-    STRIDED3(at, i, dims, strides, at2, strides2, at3, strides3)
-#endif

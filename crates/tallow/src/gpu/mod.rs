@@ -9,8 +9,8 @@ mod views;
 pub use kernel::{GpuKernel, Operand, WEIGHTS_HEADER, run, start_read};
 
 pub(crate) use views::{
-    Rows, View1, View2, View3, Views, define_big, define_views, dtype_word, element_groups, groups,
-    integer, launch, span,
+    ELEMENTS, PACKS, PER_THREAD, ROWS, Rows, View1, View2, View3, Views, aligned_pack, define_big,
+    define_views, dtype_word, element_groups, groups, integer, launch, span,
 };
 
 use crate::{CpuStorage, DType, Error, F8E4M3, Layout, Result, bf16, f16};

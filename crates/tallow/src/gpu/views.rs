@@ -1,8 +1,8 @@
 //! Views of one shape as an elementwise kernel takes them, and launches over their elements.
 //!
-//! Where all views are row-major the kernel gets the define `CONTIGUOUS` and takes element `i` at
-//! `offset + i`; else it takes `i` apart by the merged sizes. From 2³¹ elements on it counts in 64
-//! bits (`BIG`).
+//! A kernel takes an element's number apart by the merged sizes. Where neighbours lie side by side
+//! in all views it does so once for `EACH` of them, which it loads and stores at once (`PACKED`;
+//! see `elements.gpu.h`). From 2³¹ elements on it counts in 64 bits (`BIG`).
 
 use super::{GpuStorage, GpuView};
 use crate::{DType, Result};
@@ -10,8 +10,17 @@ use std::ops::Range;
 use tallow_gpu::strided::{self, Dims, Strides};
 use tallow_gpu::{Buffer, Params, Variant};
 
-/// Elements that a thread of an elementwise kernel takes: one leaves a fifth of the bandwidth.
-const PER_THREAD: u64 = 4;
+/// Neighbours that are loaded at once.
+pub(crate) const PACKS: &str = include_str!("packs.gpu.h");
+/// The loops of elementwise kernels.
+pub(crate) const ELEMENTS: &str =
+    concat!(include_str!("packs.gpu.h"), include_str!("elements.gpu.h"));
+/// Rows that threads share.
+pub(crate) const ROWS: &str = concat!(include_str!("packs.gpu.h"), include_str!("row.gpu.h"));
+/// Bytes that a thread loads or stores at once.
+const PACK_BYTES: usize = 16;
+/// Elements that a thread takes where it takes them one by one.
+pub(crate) const PER_THREAD: u64 = 4;
 
 tallow_gpu::params! {
     /// One view.
@@ -102,9 +111,41 @@ impl Rows {
         })
     }
 
-    /// A group a row.
-    pub(crate) fn groups(&self) -> [u32; 3] {
-        [self.rows as u32, 1, 1]
+    /// How threads share the rows in kernels of [`ROWS`], which load so many neighbours at once:
+    /// adds the defines, and says how many groups that is.
+    pub(crate) fn share(&self, variant: Variant, each: u64) -> (Variant, [u32; 3]) {
+        const SUBGROUP: u64 = 32;
+        // Values that a thread holds, in registers.
+        const VALUES: u64 = 32;
+        let group = u64::from(variant.source.group());
+        let lanes = if self.cols <= SUBGROUP * VALUES {
+            SUBGROUP
+        } else {
+            group
+        };
+        let share = self.cols.div_ceil(lanes * each).max(1).next_power_of_two();
+        let held = share * each <= VALUES;
+        let kept = if held { share } else { VALUES / 2 / each };
+        let variant = variant
+            .define("EACH", each as u32)
+            .define("LANES", lanes as u32)
+            .define("KEPT", kept as u32);
+        let variant = if held {
+            variant.define("HELD", 1)
+        } else {
+            variant
+        };
+        let rows_of_group = group / lanes;
+        (variant, [self.rows.div_ceil(rows_of_group) as u32, 1, 1])
+    }
+
+    /// How many neighbours of a row are loaded at once.
+    pub(crate) fn pack<const N: usize>(&self, x: GpuView<'_>, dtypes: [DType; N]) -> u64 {
+        let strides = &self.strides[..self.dims.rank as usize];
+        match self.col_stride == 1 {
+            true => aligned_pack(x, self.cols, strides, dtypes),
+            false => 1,
+        }
     }
 }
 
@@ -121,30 +162,81 @@ pub(crate) struct Views<const N: usize> {
     offsets: [u64; N],
     dims: Dims,
     strides: [Strides; N],
-    contiguous: bool,
+    /// Elements that a thread takes.
+    each: u64,
+    packed: bool,
 }
 
 impl<const N: usize> Views<N> {
-    /// The views together. Errors if their dimensions do not merge to twelve.
-    pub(crate) fn new(op: &'static str, views: [GpuView<'_>; N]) -> Result<Self> {
+    /// The views together, and the dtype of what is written. Errors if their dimensions do not
+    /// merge to twelve.
+    pub(crate) fn new(op: &'static str, views: [GpuView<'_>; N], out: DType) -> Result<Self> {
         let first = views[0].layout();
         let merged = strided::merge(first.dims(), views.map(|view| view.layout().stride()));
         let Some((dims, strides)) = merged else {
             return Err(too_many(op, first.dims()));
         };
+        let offsets = views.map(|view| view.layout().start_offset() as u64);
+        let dtypes = views.iter().map(|view| view.dtype());
+        let each = pack(dtypes.chain([out]));
         Ok(Self {
             count: first.shape().elem_count() as u64,
-            offsets: views.map(|view| view.layout().start_offset() as u64),
+            offsets,
+            packed: is_packed(&dims, &strides, offsets, each),
             dims,
             strides,
-            contiguous: views.iter().all(|view| view.layout().is_contiguous()),
+            each,
         })
     }
 
     /// Groups of threads that cover the elements.
     pub(crate) fn groups(&self, variant: &Variant) -> [u32; 3] {
-        element_groups(self.count, variant)
+        groups(self.count.div_ceil(self.each), variant)
     }
+}
+
+/// How many elements of these dtypes go together: as many of the widest as a load takes, at least
+/// four and at most eight.
+fn pack(dtypes: impl Iterator<Item = DType>) -> u64 {
+    let widest = dtypes.map(|dtype| dtype.size_in_bytes()).max();
+    (PACK_BYTES / widest.unwrap_or(1).max(1)).clamp(4, 8) as u64
+}
+
+/// How many neighbours of a line of a view are loaded at once: 1 where packs would not be aligned.
+pub(crate) fn aligned_pack<const N: usize>(
+    x: GpuView<'_>,
+    length: u64,
+    outer: &[u64],
+    dtypes: [DType; N],
+) -> u64 {
+    let each = pack(dtypes.into_iter());
+    let offset = x.layout().start_offset() as u64;
+    let mut starts = outer.iter().chain([&length, &offset]);
+    match starts.all(|at| at.is_multiple_of(each)) {
+        true => each,
+        false => 1,
+    }
+}
+
+/// Whether each pack of elements has one address in every view, a multiple of its size, or is one
+/// element many times. Only views of one dimension may end with a part of a pack.
+fn is_packed<const N: usize>(
+    dims: &Dims,
+    strides: &[Strides; N],
+    offsets: [u64; N],
+    each: u64,
+) -> bool {
+    let rank = dims.rank as usize;
+    let whole = rank <= 1 || dims.size[0].is_multiple_of(each);
+    whole
+        && strides.iter().zip(offsets).all(|(strides, offset)| {
+            let outer = strides.get(1..rank).unwrap_or_default();
+            let aligned = outer
+                .iter()
+                .chain([&offset])
+                .all(|at| at.is_multiple_of(each));
+            strides[0] == 0 || (strides[0] == 1 && aligned)
+        })
 }
 
 impl Views<1> {
@@ -192,10 +284,11 @@ impl Views<3> {
     }
 }
 
-/// Adds `CONTIGUOUS` and `BIG` as the views need them.
+/// Adds `EACH`, and `PACKED` and `BIG` as the views need them.
 pub(crate) fn define_views<const N: usize>(variant: Variant, views: &Views<N>) -> Variant {
-    let variant = match views.contiguous {
-        true => variant.define("CONTIGUOUS", 1),
+    let variant = variant.define("EACH", views.each as u32);
+    let variant = match views.packed {
+        true => variant.define("PACKED", 1),
         false => variant,
     };
     define_big(variant, views.count)
@@ -209,7 +302,7 @@ pub(crate) fn define_big(variant: Variant, count: u64) -> Variant {
     }
 }
 
-/// Groups for so many elements of an elementwise kernel.
+/// Groups for so many elements, [`PER_THREAD`] a thread.
 pub(crate) fn element_groups(count: u64, variant: &Variant) -> [u32; 3] {
     groups(count.div_ceil(PER_THREAD), variant)
 }

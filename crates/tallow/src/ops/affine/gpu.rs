@@ -5,7 +5,7 @@
 
 use super::cpu::Formula;
 use super::{Affine, Clamp, Elu, Powf};
-use crate::gpu::{GpuStorage, GpuView, Views, define_views, dtype_word, integer, launch};
+use crate::gpu::{ELEMENTS, GpuStorage, GpuView, Views, define_views, dtype_word, integer, launch};
 use crate::{DType, Result, bail};
 use tallow_gpu::strided::Dims;
 use tallow_gpu::{KernelSource, Variant, params_text};
@@ -40,9 +40,10 @@ const TEXT: &str = include_str!("parametric.gpu.h");
 type Text = Option<fn() -> (String, usize)>;
 const PARAMS: Text = Some(params_text::<ParametricParams>);
 
-static PARAMETRIC: KernelSource = KernelSource::new("parametric", TEXT, &[], PARAMS, 256);
+static PARAMETRIC: KernelSource = KernelSource::new("parametric", TEXT, &[ELEMENTS], PARAMS, 256);
 /// The same with the error word: only what can fail takes it.
-static CHECKED: KernelSource = KernelSource::new("parametric_checked", TEXT, &[], PARAMS, 256);
+static CHECKED: KernelSource =
+    KernelSource::new("parametric_checked", TEXT, &[ELEMENTS], PARAMS, 256);
 
 /// A formula's name in the kernel, and its numbers.
 pub(super) struct Numbers {
@@ -137,7 +138,7 @@ pub(super) fn run<F: Formula + Parameters>(
             x.dtype()
         );
     };
-    let views = Views::new(F::NAME, [x])?;
+    let views = Views::new(F::NAME, [x], out.dtype())?;
     let view = views.params();
     let params = ParametricParams {
         count: view.count,

@@ -82,25 +82,16 @@ FN T parametric_clamp(T x, T a, T b) {
 #define NUMBER_B p.b
 #endif
 
-#define PARAMETRIC_BODY_(CHECK)                                             \
-    AFTER_INPUTS();                                                         \
-    for (uint k = 0u; k < 4u; k++) {                                        \
-        const index_t i = (index_t)GRP_X * (WG * 4u) + k * WG + TID;        \
-        if (i < p.count) {                                                  \
-            ulong at;                                                       \
-            PLACE(at, i, p.dims, p.strides)                                 \
-            const T v = LOAD(XT, x, p.offset + at);                         \
-            CHECK                                                           \
-            STORE(XT, y, i, FORMULA(v, NUMBER_A, NUMBER_B));                \
-        }                                                                   \
-    }
-
+#define VALUE_(v) FORMULA(v, NUMBER_A, NUMBER_B)
 #if CHECKED
+#define CHECKED_(v) (REFUSES(v) != 0u ? (FAIL_VALUE(), VALUE_(v)) : VALUE_(v))
 KERNEL(parametric_checked, WG)(IN(XT, x), OUT(XT, y), ERRORS, PARAMS(ParametricParams)) {
-    PARAMETRIC_BODY_(if (REFUSES(v) != 0u) FAIL_VALUE();)
+    AFTER_INPUTS();
+    MAP1(XT, x, XT, y, CHECKED_)
 }
 #else
 KERNEL(parametric, WG)(IN(XT, x), OUT(XT, y), PARAMS(ParametricParams)) {
-    PARAMETRIC_BODY_()
+    AFTER_INPUTS();
+    MAP1(XT, x, XT, y, VALUE_)
 }
 #endif

@@ -37,26 +37,16 @@ FN T binary_minimum(T a, T b) { return IS_NAN(a) || a < b ? a : b; }
 FN T binary_pow(T a, T b) { return pow(a, b); }
 #endif
 
-#define BINARY_BODY_(CHECK)                                                 \
-    AFTER_INPUTS();                                                         \
-    for (uint k = 0u; k < 4u; k++) {                                        \
-        const index_t i = (index_t)GRP_X * (WG * 4u) + k * WG + TID;        \
-        if (i < p.count) {                                                  \
-            ulong at, at2;                                                  \
-            PLACE2(at, i, p.dims, p.strides, at2, p.strides2)               \
-            const T v = LOAD(XT, a, p.offset + at);                         \
-            const T w = LOAD(XT, b, p.offset2 + at2);                       \
-            CHECK                                                           \
-            STORE(XT, y, i, FORMULA(v, w));                   \
-        }                                                                   \
-    }
-
 #if CHECKED
+#define CHECKED_(v, w) \
+    (CAT(refuses_, FORMULA)(v, w) != 0u ? (FAIL_DIVISION(), FORMULA(v, w)) : FORMULA(v, w))
 KERNEL(binary_checked, WG)(IN(XT, a), IN(XT, b), OUT(XT, y), ERRORS, PARAMS(View2)) {
-    BINARY_BODY_(if (CAT(refuses_, FORMULA)(v, w) != 0u) FAIL_DIVISION();)
+    AFTER_INPUTS();
+    MAP2(XT, a, XT, b, XT, y, CHECKED_)
 }
 #else
 KERNEL(binary, WG)(IN(XT, a), IN(XT, b), OUT(XT, y), PARAMS(View2)) {
-    BINARY_BODY_()
+    AFTER_INPUTS();
+    MAP2(XT, a, XT, b, XT, y, FORMULA)
 }
 #endif

@@ -2,16 +2,23 @@
 //! set the device's error word, which the next read-back finds.
 
 use crate::Result;
-use crate::gpu::{GpuStorage, GpuView, View2, Views, define_views, dtype_word, integer, launch};
+use crate::gpu::{
+    ELEMENTS, GpuStorage, GpuView, View2, Views, define_views, dtype_word, integer, launch,
+};
 use tallow_gpu::{KernelSource, Variant, params_text};
 
 const TEXT: &str = include_str!("binary.gpu.h");
 
 static BINARY: KernelSource =
-    KernelSource::new("binary", TEXT, &[], Some(params_text::<View2>), 256);
+    KernelSource::new("binary", TEXT, &[ELEMENTS], Some(params_text::<View2>), 256);
 /// The same with the error word: only what can fail takes it.
-static CHECKED: KernelSource =
-    KernelSource::new("binary_checked", TEXT, &[], Some(params_text::<View2>), 256);
+static CHECKED: KernelSource = KernelSource::new(
+    "binary_checked",
+    TEXT,
+    &[ELEMENTS],
+    Some(params_text::<View2>),
+    256,
+);
 
 pub(super) fn run(
     op: &'static str,
@@ -21,7 +28,7 @@ pub(super) fn run(
     out: &GpuStorage,
 ) -> Result<()> {
     let dtype = operands[0].dtype();
-    let views = Views::new(op, operands)?;
+    let views = Views::new(op, operands, out.dtype())?;
     let checked = dtype.is_int() && refuses;
     let variant = Variant::new(if checked { &CHECKED } else { &BINARY })
         .define("XT", dtype_word(dtype))

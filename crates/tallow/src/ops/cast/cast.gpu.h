@@ -47,13 +47,5 @@ FN float cast_value(double v) {
 
 KERNEL(cast, WG)(IN(XT, x), OUT(YT, y), PARAMS(View1)) {
     AFTER_INPUTS();
-    UNROLL
-    for (uint k = 0u; k < 4u; k++) {
-        const index_t i = (index_t)GRP_X * (WG * 4u) + k * WG + TID;
-        if (i < p.count) {
-            ulong at;
-            PLACE(at, i, p.dims, p.strides)
-            STORE(YT, y, i, cast_value(LOAD(XT, x, p.offset + at)));
-        }
-    }
+    MAP1(XT, x, YT, y, cast_value)
 }

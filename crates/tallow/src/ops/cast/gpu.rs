@@ -1,13 +1,13 @@
 //! The launch: one kernel, with both dtypes as defines.
 
-use crate::gpu::{GpuStorage, GpuView, View1, Views, define_views, dtype_word, launch};
+use crate::gpu::{ELEMENTS, GpuStorage, GpuView, View1, Views, define_views, dtype_word, launch};
 use crate::{DType, Result};
 use tallow_gpu::{KernelSource, Variant, params_text};
 
 static CAST: KernelSource = KernelSource::new(
     "cast",
     include_str!("cast.gpu.h"),
-    &[],
+    &[ELEMENTS],
     Some(params_text::<View1>),
     256,
 );
@@ -22,7 +22,7 @@ fn kind(dtype: DType) -> u32 {
 }
 
 pub(in crate::ops) fn run(x: GpuView<'_>, out: &GpuStorage) -> Result<()> {
-    let views = Views::new(super::NAME, [x])?;
+    let views = Views::new(super::NAME, [x], out.dtype())?;
     let variant = Variant::new(&CAST)
         .define("XT", dtype_word(x.dtype()))
         .define("YT", dtype_word(out.dtype()))

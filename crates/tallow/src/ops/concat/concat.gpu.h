@@ -1,13 +1,18 @@
 /* y[i] = x[i], two views of one shape. Defines: XT (an integer of the elements' size). */
 KERNEL(concat_write, WG)(IN(XT, x), INOUT(XT, y), PARAMS(View2)) {
     AFTER_INPUTS();
-    UNROLL
-    for (uint k = 0u; k < 4u; k++) {
-        const index_t i = (index_t)GRP_X * (WG * 4u) + k * WG + TID;
-        if (i < p.count) {
-            ulong at, at2;
-            PLACE2(at, i, p.dims, p.strides, at2, p.strides2)
-            y[p.offset2 + at2] = x[p.offset + at];
-        }
-    }
+#ifdef PACKED
+    PACK_INDEX()
+    ulong from, to;
+    STRIDED2(from, i_, p.dims, p.strides, to, p.strides2)
+    PACK(XT) pack;
+    PACK_READ(XT, pack, x, p.offset + from, p.strides[0])
+    PACK_WRITE(XT, y, p.offset2 + to, p.strides2[0], pack)
+#else
+    EACH_ELEMENT(
+        ulong from; ulong to;
+        STRIDED2(from, i_, p.dims, p.strides, to, p.strides2)
+        y[p.offset2 + to] = x[p.offset + from];
+    )
+#endif
 }

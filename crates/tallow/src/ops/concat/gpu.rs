@@ -1,7 +1,7 @@
 //! The launch: a view's elements to the places of another, as bytes; joining is a write for each
 //! operand.
 
-use crate::gpu::{GpuStorage, GpuView, View2, Views, define_views, span};
+use crate::gpu::{ELEMENTS, GpuStorage, GpuView, View2, Views, define_views, span};
 use crate::ops::copy::gpu::word;
 use crate::{Layout, Result};
 use tallow_gpu::{KernelSource, Variant, params_text};
@@ -9,7 +9,7 @@ use tallow_gpu::{KernelSource, Variant, params_text};
 static WRITE: KernelSource = KernelSource::new(
     "concat_write",
     include_str!("concat.gpu.h"),
-    &[],
+    &[ELEMENTS],
     Some(params_text::<View2>),
     256,
 );
@@ -25,7 +25,7 @@ pub(in crate::ops) fn write(x: GpuView<'_>, target: GpuView<'_>) -> Result<()> {
     if x.layout().is_contiguous() && target.layout().is_contiguous() {
         return Ok(device.copy(source, (buffer, range.start))?);
     }
-    let views = Views::new("slice_set", [x, target])?;
+    let views = Views::new("slice_set", [x, target], x.dtype())?;
     let variant = Variant::new(&WRITE).define("XT", word(x.dtype()));
     let variant = define_views(variant, &views);
     let (params, groups) = (views.params(), views.groups(&variant));

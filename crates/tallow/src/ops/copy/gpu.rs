@@ -1,7 +1,8 @@
 //! The launch: bytes as they are, so that one kernel a size serves all dtypes.
 
 use crate::gpu::{
-    GpuStorage, GpuView, View1, Views, define_big, define_views, element_groups, launch,
+    ELEMENTS, GpuStorage, GpuView, PER_THREAD, View1, Views, define_big, define_views,
+    element_groups, launch,
 };
 use crate::{DType, Result};
 use tallow_gpu::{KernelSource, Variant, params_text};
@@ -9,7 +10,7 @@ use tallow_gpu::{KernelSource, Variant, params_text};
 static COPY: KernelSource = KernelSource::new(
     "copy_strided",
     include_str!("copy.gpu.h"),
-    &[],
+    &[ELEMENTS],
     Some(params_text::<View1>),
     256,
 );
@@ -29,14 +30,16 @@ pub(in crate::ops) fn copy(x: GpuView<'_>, out: &GpuStorage) -> Result<()> {
         let (buffer, range) = crate::gpu::span(x);
         return Ok(out.device().copy((buffer, range), (out.buffer(), 0))?);
     }
-    let views = Views::new("copy", [x])?;
+    let views = Views::new("copy", [x], out.dtype())?;
     let variant = define_views(Variant::new(&COPY).define("XT", word(x.dtype())), &views);
     launch(&variant, [x], out, &views.params(), views.groups(&variant))
 }
 
 /// Elements of `x` in the order of strides that the caller made, which may go backwards.
 pub(in crate::ops) fn copy_along(x: GpuView<'_>, walk: &View1, out: &GpuStorage) -> Result<()> {
-    let variant = Variant::new(&COPY).define("XT", word(x.dtype()));
+    let variant = Variant::new(&COPY)
+        .define("XT", word(x.dtype()))
+        .define("EACH", PER_THREAD as u32);
     let variant = define_big(variant, walk.count);
     let groups = element_groups(walk.count, &variant);
     launch(&variant, [x], out, walk, groups)

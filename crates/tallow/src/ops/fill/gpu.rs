@@ -1,7 +1,7 @@
 //! The launch: a value's bits to every element of a view.
 
 use crate::Result;
-use crate::gpu::{GpuView, Views, define_views, span};
+use crate::gpu::{ELEMENTS, GpuView, Views, define_views, span};
 use crate::ops::copy::gpu::word;
 use crate::scalar::Scalar;
 use tallow_gpu::strided::Dims;
@@ -26,7 +26,7 @@ tallow_gpu::params! {
 static FILL: KernelSource = KernelSource::new(
     "fill_value",
     include_str!("fill.gpu.h"),
-    &[],
+    &[ELEMENTS],
     Some(params_text::<FillParams>),
     256,
 );
@@ -64,7 +64,7 @@ pub(in crate::ops) fn set(target: GpuView<'_>, value: Scalar) -> Result<()> {
     {
         return Ok(device.fill(buffer, range, byte)?);
     }
-    let views = Views::new("const_set", [target])?;
+    let views = Views::new("const_set", [target], target.dtype())?;
     let view = views.params();
     let params = FillParams {
         count: view.count,

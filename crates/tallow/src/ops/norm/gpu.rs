@@ -1,7 +1,7 @@
 //! The launch: a group of threads a row.
 
-use crate::Result;
-use crate::gpu::{GpuStorage, GpuView, Rows, dtype_word, span};
+use crate::gpu::{GpuStorage, GpuView, ROWS, Rows, dtype_word, span};
+use crate::{DType, Result};
 use tallow_gpu::{KernelSource, Variant, params_text};
 
 tallow_gpu::params! {
@@ -30,8 +30,8 @@ fn params() -> (String, usize) {
 }
 
 const TEXT: &str = include_str!("norm.gpu.h");
-static RMS: KernelSource = KernelSource::new("rms_norm_row", TEXT, &[], Some(params), 256);
-static LAYER: KernelSource = KernelSource::new("layer_norm_row", TEXT, &[], Some(params), 256);
+static RMS: KernelSource = KernelSource::new("rms_norm_row", TEXT, &[ROWS], Some(params), 256);
+static LAYER: KernelSource = KernelSource::new("layer_norm_row", TEXT, &[ROWS], Some(params), 256);
 
 pub(super) fn norm(inputs: &[GpuView<'_>], eps: f32, out: &GpuStorage) -> Result<()> {
     let (x, weight, bias) = (inputs[0], inputs[1], inputs.get(2).copied());
@@ -58,10 +58,13 @@ pub(super) fn norm(inputs: &[GpuView<'_>], eps: f32, out: &GpuStorage) -> Result
     };
     let variant = Variant::new(if bias.is_some() { &LAYER } else { &RMS })
         .define("XT", dtype_word(x.dtype()))
+        .define("WIDE", u32::from(x.dtype() == DType::F64))
         .define("LAYER", u32::from(bias.is_some()));
+    let each = rows.pack(x, [x.dtype()]);
+    let packed = |(offset, stride): (u64, u64)| stride == 1 && offset.is_multiple_of(each);
+    let packed = packed(place(weight)) && packed(place(bias.unwrap_or(weight)));
+    let (variant, groups) = rows.share(variant, if packed { each } else { 1 });
     let mut operands: smallvec::SmallVec<[_; 4]> = inputs.iter().map(|view| span(*view)).collect();
     operands.push(out.whole());
-    Ok(out
-        .device()
-        .launch(&variant, &operands, &params, rows.groups())?)
+    Ok(out.device().launch(&variant, &operands, &params, groups)?)
 }

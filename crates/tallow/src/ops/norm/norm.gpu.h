@@ -1,47 +1,49 @@
-/* Norms over the last dimension; a group a row. Defines: XT, LAYER (1 for a layer norm). */
-#define T CT(XT)
-#define GROUP_TOTAL(result, value)                            \
-    {                                                         \
-        part[TID] = (value);                                  \
-        BARRIER();                                            \
-        for (uint half_ = WG / 2; half_ > 0u; half_ >>= 1) {  \
-            if (TID < half_) part[TID] += part[TID + half_];  \
-            BARRIER();                                        \
-        }                                                     \
-        result = part[0];                                     \
-        BARRIER();                                            \
-    }
-#define X(i) LOAD(XT, x, from + (i) * p.rows.col_stride)
+/* Norms over the last dimension. Defines: those of row.gpu.h, LAYER (1 for a layer norm). */
 #if LAYER
+#define BIAS_READ_ const PACK(XT) bias = PACK_IN(XT, b, p.bias_offset + ROW_AT(k) * p.bias_stride);
+#define BIAS_(j) + PACK_GET(XT, bias, j)
 KERNEL(layer_norm_row, WG)(IN(XT, x), IN(XT, w), IN(XT, b), OUT(XT, y), PARAMS(NormParams)) {
 #else
+#define BIAS_READ_
+#define BIAS_(j)
 KERNEL(rms_norm_row, WG)(IN(XT, x), IN(XT, w), OUT(XT, y), PARAMS(NormParams)) {
 #endif
-    SHARED T part[WG];
+    ROW_PART(sums)
+    ROW_PART(squares)
+    SG_SCRATCH(WG)
     AFTER_INPUTS();
-    ulong from;
-    STRIDED(from, GRP_X, p.rows.dims, p.rows.strides)
-    from += p.rows.offset;
-    const ulong cols = p.rows.cols, to = (ulong)GRP_X * cols;
+    ROW_PLACE(p.rows)
     T total, mean = (T)0, sum = (T)0;
+    ROW_READ(x, (T)0)
 #if LAYER
-    for (ulong i = TID; i < cols; i += WG) sum += X(i);
-    GROUP_TOTAL(total, sum)
+    ROW_FOR(x, (T)0, ROW_EACH(sum += v[i];))
+    ROW_SUM(total, sum, sums)
     mean = total / (T)cols;
     sum = (T)0;
 #endif
-    for (ulong i = TID; i < cols; i += WG) {
-        const T v = X(i) - mean;
-        sum = FMA(v, v, sum);
-    }
-    GROUP_TOTAL(total, sum)
+    ROW_FOR(x, (T)0,
+        ROW_EACH(
+            if (ROW_HAS(i)) {
+                const T apart = v[i] - mean;
+                sum = FMA(apart, apart, sum);
+            }
+        )
+    )
+    ROW_SUM(total, sum, squares)
     const T scale = (T)1 / sqrt(total / (T)cols + (T)p.eps);
-    for (ulong i = TID; i < cols; i += WG) {
-        const T w_ = LOAD(XT, w, p.weight_offset + i * p.weight_stride);
-        T v = (X(i) - mean) * scale * w_;
-#if LAYER
-        v += LOAD(XT, b, p.bias_offset + i * p.bias_stride);
-#endif
-        STORE(XT, y, to + i, v);
-    }
+    ROW_FOR(x, (T)0,
+        UNROLL
+        for (uint k = 0u; k < KEPT; k++) {
+            if (live && ROW_AT(k) < cols) {
+                const PACK(XT) weight = PACK_IN(XT, w, p.weight_offset + ROW_AT(k) * p.weight_stride);
+                BIAS_READ_
+                PACK(XT) out;
+                UNROLL
+                for (uint j = 0u; j < EACH; j++)
+                    PACK_SET(XT, out, j,
+                        (v[k * EACH + j] - mean) * scale * PACK_GET(XT, weight, j) BIAS_(j));
+                PACK_OUT(XT, y, to + ROW_AT(k)) = out;
+            }
+        }
+    )
 }

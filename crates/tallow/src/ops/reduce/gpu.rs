@@ -6,7 +6,9 @@
 //! shape and the strides alone.
 
 use super::Reducer;
-use crate::gpu::{GpuStorage, GpuView, define_big, dtype_word, integer, launch};
+use crate::gpu::{
+    GpuStorage, GpuView, PACKS, aligned_pack, define_big, dtype_word, integer, launch,
+};
 use crate::ops::fill;
 use crate::scalar::Scalar;
 use crate::{DType, Error, Layout, Result};
@@ -44,13 +46,15 @@ const GROUP: u64 = 256;
 static REDUCE: KernelSource = KernelSource::new(
     "reduce",
     include_str!("reduce.gpu.h"),
-    &[include_str!("lanes.gpu.h")],
+    &[PACKS, include_str!("lanes.gpu.h")],
     Some(params_text::<ReduceParams>),
     GROUP as u32,
 );
 
 /// Groups that a device wants: 8 for each of the 132 processors of an H200.
 const GROUPS_WANTED: u64 = 1024;
+/// Loads of a thread that are under way together.
+const DEEP: u64 = 4;
 /// Elements that a thread takes at least before a result is cut into segments.
 const PER_THREAD: u64 = 16;
 
@@ -66,10 +70,16 @@ struct Plan {
 }
 
 impl Plan {
-    fn new(columns: bool, results: u64, length: u64) -> Self {
+    /// Loads are of `each` elements, which divide the length.
+    fn new(columns: bool, results: u64, length: u64, each: u64) -> Self {
         let lanes = match (columns, length) {
             (true, 0..8) => 1,
             (true, _) => GROUP / results.next_power_of_two().min(32),
+            // As many as have the loads that go together.
+            (false, _) if each > 1 => {
+                let lanes = (length / each / DEEP).max(1);
+                (1 << lanes.ilog2()).clamp(8, GROUP)
+            }
             (false, 0..=32) => 8,
             (false, 33..=1024) => 32,
             (false, _) => GROUP,
@@ -80,7 +90,7 @@ impl Plan {
             true => 1,
             false => (GROUPS_WANTED / groups).min(most).max(1),
         };
-        let segment = length.div_ceil(segments);
+        let segment = length.div_ceil(segments).next_multiple_of(each);
         Self {
             columns,
             lanes,
@@ -131,6 +141,22 @@ impl Split {
     }
 }
 
+impl Split {
+    /// How many neighbours of a line can be loaded at once.
+    fn pack(&self, x: GpuView<'_>) -> u64 {
+        let (inner, strides) = (&self.reduced.0, &self.reduced.1);
+        match inner.rank == 1 && strides[0] == 1 && !self.columns {
+            true => aligned_pack(
+                x,
+                self.length,
+                &self.kept.1[..self.kept.0.rank as usize],
+                [x.dtype()],
+            ),
+            false => 1,
+        }
+    }
+}
+
 pub(super) fn reduce<R: Reducer>(
     _: R,
     dims: &[usize],
@@ -164,7 +190,8 @@ fn stage(
             x.dims()
         );
     };
-    let plan = Plan::new(split.columns, split.results, split.length);
+    let each = split.pack(x);
+    let plan = Plan::new(split.columns, split.results, split.length, each);
     let groups = split.results.div_ceil(GROUP / plan.lanes);
     let Ok(groups) = u32::try_from(groups) else {
         crate::bail!("{op}: {} results; more than a launch takes", split.results);
@@ -181,6 +208,7 @@ fn stage(
         inner: split.reduced.0,
         inner_strides: split.reduced.1,
     };
+    let narrow = x.dtype().size_in_bytes() < 4;
     let launch_to = |out: &GpuStorage| {
         let variant = Variant::new(&REDUCE)
             .define("XT", dtype_word(x.dtype()))
@@ -189,13 +217,10 @@ fn stage(
             .define("FOLD", formula)
             .define("LANES", plan.lanes as u32)
             .define("COLUMNS", u32::from(plan.columns))
+            .define("EACH", each as u32)
             .define(
                 "DEEP",
-                if x.dtype().size_in_bytes() < 4 {
-                    8u32
-                } else {
-                    4
-                },
+                if narrow && each == 1 { 2 * DEEP } else { DEEP } as u32,
             )
             .define("LINE", u32::from(split.reduced.0.rank <= 1));
         let variant = define_big(variant, split.results.max(split.length));
@@ -233,8 +258,21 @@ mod tests {
     fn segments_cover_a_result_once() {
         for columns in [false, true] {
             for results in [1, 2, 3, 31, 33, 600, 100_000] {
-                for length in [1, 7, 8, 32, 33, 1024, 1025, 5000, 1 << 20, (1 << 26) + 1] {
-                    let plan = Plan::new(columns, results, length);
+                for (length, each) in [
+                    (1, 1),
+                    (7, 1),
+                    (8, 4),
+                    (32, 8),
+                    (33, 1),
+                    (1024, 8),
+                    (1025, 1),
+                    (5000, 8),
+                    (5004, 4),
+                    (1 << 20, 8),
+                    ((1 << 26) + 1, 1),
+                ] {
+                    let plan = Plan::new(columns, results, length, each);
+                    assert!(plan.segments == 1 || plan.segment.is_multiple_of(each));
                     assert!(plan.segment * plan.segments >= length, "{plan:?}");
                     assert!(plan.segment * (plan.segments - 1) < length, "{plan:?}");
                     assert!(plan.lanes.is_power_of_two() && plan.lanes <= GROUP);

@@ -1,6 +1,7 @@
 /* y = the fold of the elements that each result stands for, or of a segment of them. Threads
    share results as in lanes.gpu.h. Defines: XT, YT, INTEGER, FOLD (reduce_ and the name), LANES,
-   COLUMNS, LINE (1 if the reduced dimensions are one), DEEP (loads that are under way together). */
+   COLUMNS, LINE (1 if the reduced dimensions are one), EACH (neighbours that are loaded at once; more
+   than 1 only in a line), DEEP (loads that are under way together). */
 #define T CT(XT)
 #if INTEGER
 #define LEAST_u8 0
@@ -28,17 +29,28 @@ FN T start_reduce_min(void) { return (T)INF; }
 #endif
 FN T start_reduce_sum(void) { return (T)0; }
 #if LINE
-#define ELEMENT_(at, j) at = base + (j) * p.stride;
+#define ELEMENT_(at, j) at = base + (j) * EACH * p.stride;
 #else
 #define ELEMENT_(at, j) STRIDED(at, (index_t)(j), p.inner, p.inner_strides) at += base;
 #endif
+
+#define FOLD_PACK_(sum, pack)                                               \
+    {                                                                       \
+        UNROLL                                                              \
+        for (uint e = 0u; e < EACH; e++) {                                  \
+            const T value = PACK_GET(XT, pack, e);                          \
+            sum = FOLD(sum, value);                                         \
+        }                                                                   \
+    }
 
 KERNEL(reduce, WG)(IN(XT, x), OUT(YT, y), PARAMS(ReduceParams)) {
     SHARED T part[WG];
     AFTER_INPUTS();
     const ulong o = (ulong)GRP_X * RESULTS_ + RESULT_;
-    const ulong start = (ulong)GRP_Y * p.segment;
-    const ulong stop = start + p.segment < p.length ? start + p.segment : p.length;
+    /* In loads, of EACH elements. */
+    const ulong length = p.length / EACH, segment = p.segment / EACH;
+    const ulong start = (ulong)GRP_Y * segment;
+    const ulong stop = start + segment < length ? start + segment : length;
     T a = CAT(start_, FOLD)();
     if (o < p.results) {
         ulong base;
@@ -49,21 +61,21 @@ KERNEL(reduce, WG)(IN(XT, x), OUT(YT, y), PARAMS(ReduceParams)) {
         for (uint k = 0u; k < DEEP; k++) sums[k] = a;
         ulong j = start + LANE_;
         for (; j + (DEEP - 1u) * LANES < stop; j += DEEP * LANES) {
-            T v[DEEP];
+            PACK(XT) v[DEEP];
             UNROLL
             for (uint k = 0u; k < DEEP; k++) {
                 ulong at;
                 ELEMENT_(at, j + k * LANES)
-                v[k] = LOAD(XT, x, at);
+                v[k] = PACK_IN(XT, x, at);
             }
             UNROLL
-            for (uint k = 0u; k < DEEP; k++) sums[k] = FOLD(sums[k], v[k]);
+            for (uint k = 0u; k < DEEP; k++) FOLD_PACK_(sums[k], v[k])
         }
         for (; j < stop; j += LANES) {
             ulong at;
             ELEMENT_(at, j)
-            const T v = LOAD(XT, x, at);
-            a = FOLD(a, v);
+            const PACK(XT) v = PACK_IN(XT, x, at);
+            FOLD_PACK_(a, v)
         }
         UNROLL
         for (uint k = 0u; k < DEEP; k++) a = FOLD(a, sums[k]);

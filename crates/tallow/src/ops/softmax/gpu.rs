@@ -1,13 +1,13 @@
 //! The launch: a group of threads a row.
 
-use crate::gpu::{GpuStorage, GpuView, Rows, dtype_word, launch};
+use crate::gpu::{GpuStorage, GpuView, ROWS, Rows, dtype_word, launch};
 use crate::{DType, Result};
 use tallow_gpu::{KernelSource, Variant, params_text};
 
 static SOFTMAX: KernelSource = KernelSource::new(
     "softmax_row",
     include_str!("softmax.gpu.h"),
-    &[],
+    &[ROWS],
     Some(params_text::<Rows>),
     256,
 );
@@ -17,5 +17,6 @@ pub(super) fn softmax(x: GpuView<'_>, out: &GpuStorage) -> Result<()> {
     let variant = Variant::new(&SOFTMAX)
         .define("XT", dtype_word(x.dtype()))
         .define("WIDE", u32::from(x.dtype() == DType::F64));
-    launch(&variant, [x], out, &rows, rows.groups())
+    let (variant, groups) = rows.share(variant, rows.pack(x, [x.dtype()]));
+    launch(&variant, [x], out, &rows, groups)
 }

@@ -1,43 +1,49 @@
-/* y[r, :] = softmax of x[r, :]; a group a row. Each thread keeps a running maximum and the sum of
-   exponentials under it (Milakov and Gimelshein 2018). A row of negative infinities gives zeros; a
-   NaN makes its row NaN. Defines: XT, WIDE (1 for f64). */
-#define T CT(XT)
+/* y[r, :] = softmax of x[r, :]. A row that is not held in registers is read twice: the first time
+   with a running maximum and the sum of exponentials under it (Milakov and Gimelshein 2018). A row
+   of negative infinities gives zeros; a NaN makes its row NaN. Defines: those of row.gpu.h. */
+/* What is subtracted where m is the greatest element. */
+#define SHIFT_(m) ((m) == (T)-INF ? (T)0 : (m))
+#ifdef HELD
+#define WEIGHT_(value) (value)
+#else
+#define WEIGHT_(value) exp((value) - shift)
+#endif
 KERNEL(softmax_row, WG)(IN(XT, x), OUT(XT, y), PARAMS(Rows)) {
-    SHARED T maxima[WG];
-    SHARED T sums[WG];
+    ROW_PART(maxima)
+    ROW_PART(sums)
+    SG_SCRATCH(WG)
     AFTER_INPUTS();
-    ulong from;
-    STRIDED(from, GRP_X, p.dims, p.strides)
-    from += p.offset;
-    const ulong to = (ulong)GRP_X * p.cols;
-    T m = -INF, s = (T)0;
-    for (ulong i = TID; i < p.cols; i += WG) {
-        const T v = LOAD(XT, x, from + i * p.col_stride);
-        if (v > m) {
-            s = s * exp(m - v) + (T)1;
-            m = v;
-        } else if (v != (T)-INF) {
-            s += exp(v - m);
+    ROW_PLACE(p)
+    T m = (T)-INF, top, s = (T)0, total;
+#ifdef HELD
+    ROW_READ(x, (T)-INF)
+    ROW_EACH(m = v[i] > m ? v[i] : m;)
+    ROW_MAX(top, m, maxima)
+    const T shift = SHIFT_(top);
+    ROW_EACH(v[i] = exp(v[i] - shift); s += v[i];)
+#else
+    ROW_FOR(x, (T)-INF,
+        T most = m;
+        ROW_EACH(most = v[i] > most ? v[i] : most;)
+        if (most > m) s *= exp(m - most);
+        m = most;
+        const T under = SHIFT_(m);
+        ROW_EACH(s += exp(v[i] - under);)
+    )
+    ROW_MAX(top, m, maxima)
+    const T shift = SHIFT_(top);
+    if (m != (T)-INF) s *= exp(m - top);
+#endif
+    ROW_SUM(total, s, sums)
+    const T factor = total == (T)0 ? (T)0 : (T)1 / total;
+    ROW_FOR(x, (T)-INF,
+        UNROLL
+        for (uint k = 0u; k < KEPT; k++) {
+            PACK(XT) out;
+            UNROLL
+            for (uint j = 0u; j < EACH; j++)
+                PACK_SET(XT, out, j, WEIGHT_(v[k * EACH + j]) * factor);
+            if (live && ROW_AT(k) < cols) PACK_OUT(XT, y, to + ROW_AT(k)) = out;
         }
-    }
-    maxima[TID] = m;
-    sums[TID] = s;
-    BARRIER();
-    for (uint half_ = WG / 2; half_ > 0u; half_ >>= 1) {
-        if (TID < half_) {
-            const T a = maxima[TID], b = maxima[TID + half_];
-            const T top = a > b ? a : b;
-            /* A sum of 0 has no maximum; one that is NaN stays. */
-            const T low = sums[TID] == (T)0 ? (T)0 : sums[TID] * exp(a - top);
-            const T high = sums[TID + half_] == (T)0 ? (T)0 : sums[TID + half_] * exp(b - top);
-            maxima[TID] = top;
-            sums[TID] = low + high;
-        }
-        BARRIER();
-    }
-    const T top = maxima[0], total = sums[0];
-    for (ulong i = TID; i < p.cols; i += WG) {
-        const T v = LOAD(XT, x, from + i * p.col_stride);
-        STORE(XT, y, to + i, total == (T)0 ? (T)0 : exp(v - top) / total);
-    }
+    )
 }
