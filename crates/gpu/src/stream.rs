@@ -10,9 +10,14 @@ use crate::hazards::Hazards;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// How often a recording thread asks whether the device has run dry: the question costs about as
-/// much as recording a command (1 µs), and this many commands take as long as one submission.
-const ASK_EVERY: usize = 16;
+/// After how many commands a recording thread asks whether the device has run dry, at first: the
+/// question costs about as much as recording a command (1 µs), and this many commands take as long
+/// as one submission (13 µs through CUDA).
+const ASK_FIRST: usize = 16;
+/// The same at most. A device that runs dry each time is faster than the thread: submissions then
+/// only take the thread's time, and each is of twice as many commands as the one before, until
+/// somebody waits.
+const ASK_LAST: usize = 128;
 /// Batches in flight before recording waits for the oldest, so that a fast host does not fill the
 /// memory with commands.
 const IN_FLIGHT_MAX: usize = 64;
@@ -21,6 +26,8 @@ pub(crate) struct Stream {
     open: Vec<Step>,
     hazards: Hazards,
     batch: usize,
+    /// Commands between two questions whether the device has run dry.
+    ask: usize,
     in_flight: VecDeque<(Ticket, Vec<Step>)>,
     /// Memory to free once what was recorded before is done.
     retired: Vec<(Ticket, Arc<Memory>)>,
@@ -39,6 +46,7 @@ impl Stream {
             open: Vec::new(),
             hazards: Hazards::default(),
             batch,
+            ask: ASK_FIRST,
             in_flight: VecDeque::new(),
             retired: Vec::new(),
             spare: Vec::new(),
@@ -59,9 +67,11 @@ impl Stream {
         if self.recording {
             return Ok(());
         }
-        let full = self.open.len() >= self.batch;
-        if full || (self.open.len().is_multiple_of(ASK_EVERY) && self.is_dry(driver)?) {
-            self.submit(driver)?;
+        if self.open.len() >= self.batch {
+            self.send(driver)?;
+        } else if self.open.len().is_multiple_of(self.ask) && self.is_dry(driver)? {
+            self.send(driver)?;
+            self.ask = (self.ask * 2).min(ASK_LAST);
         }
         Ok(())
     }
@@ -71,8 +81,13 @@ impl Stream {
         Ok(self.done == self.submitted)
     }
 
-    /// Sends the open batch out; gives the last submission's ticket.
+    /// Sends the open batch out for somebody who waits; gives the last submission's ticket.
     pub(crate) fn submit(&mut self, driver: &dyn Driver) -> Result<Ticket> {
+        self.ask = ASK_FIRST;
+        self.send(driver)
+    }
+
+    fn send(&mut self, driver: &dyn Driver) -> Result<Ticket> {
         if self.open.is_empty() || self.recording {
             return Ok(self.submitted);
         }

@@ -9,11 +9,20 @@ use super::GpuDevice;
 use crate::settings::Settings;
 use crate::source::Variant;
 use crate::{Result, drivers};
+use std::time::Instant;
 
 impl GpuDevice {
     /// Makes kernels ready, in parallel; the first error, if there is one, after all were tried.
     pub fn prepare(&self, variants: &[Variant]) -> Result<()> {
-        self.0.kernels.prepare(&*self.0.driver, variants)
+        let start = Instant::now();
+        self.0.kernels.prepare(&*self.0.driver, variants)?;
+        tracing::info!(
+            target: "tallow::kernels",
+            kernels = variants.len(),
+            ms = start.elapsed().as_secs_f64() * 1e3,
+            "prepared"
+        );
+        Ok(())
     }
 
     /// A device of the same properties on paper: what runs on it costs no memory, compiles nothing
