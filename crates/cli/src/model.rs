@@ -1,5 +1,6 @@
 //! From a model argument to files, a tokenizer or a whole model.
 
+use tallow::Device;
 use tallow_formats::gguf;
 use tallow_llm::chat::Message;
 use tallow_llm::store::{ModelPath, Store};
@@ -29,24 +30,21 @@ pub(crate) fn say_notice(store: &Store, argument: &str) {
 
 /// The model, loaded.
 pub(crate) fn load(argument: &str, device: &DeviceArgument) -> Result<LanguageModel> {
-    load_from(&find(argument)?, device, None)
+    load_from(&find(argument)?, device.open()?, None)
 }
 
 /// The model, loaded and ready to answer: a GPU's kernels are compiled while its weights go up.
 pub(crate) fn load_ready(argument: &str, device: &DeviceArgument) -> Result<LanguageModel> {
-    load_from(&find(argument)?, device, Some(WarmUp::default()))
+    load_from(&find(argument)?, device.open()?, Some(WarmUp::default()))
 }
 
 /// The model of files that are here.
 pub(crate) fn load_from(
     path: &ModelPath,
-    device: &DeviceArgument,
+    device: Device,
     warm_up: Option<WarmUp>,
 ) -> Result<LanguageModel> {
-    let options = LoadOptions {
-        device: device.open()?,
-        warm_up,
-    };
+    let options = LoadOptions { device, warm_up };
     let mut progress = UploadProgress::new();
     Ok(LanguageModel::load_with(path, &options, &mut progress)?)
 }

@@ -121,6 +121,11 @@ fn exercise(model: &Model, max_len: usize) -> Result<()> {
     // A single token as the rest of a longer prompt, which need not go the way of one by itself.
     let mut cache = model.new_cache();
     model.forward_all(&[0], &mut cache, 0, &mut |_, _| Ok(()))?;
+    // Tokens of the largest logits, which are not read back.
+    let mut cache = model.new_cache();
+    for _ in 0..max_len.min(3) {
+        model.forward_greedy(&[0], &mut cache)?;
+    }
     // To the end in whole chunks, with and without a few tokens between.
     let longest = lengths.last().copied().unwrap_or(1);
     for between in [0, 1, 2, 3] {
@@ -186,7 +191,7 @@ impl Model {
         let mut cache = self.new_cache();
         self.forward(&vec![0; PROMPT_LEN.min(len_max)], &mut cache)?;
         if cache.len() < len_max {
-            self.forward(&[0], &mut cache)?;
+            self.forward_greedy(&[0], &mut cache)?;
         }
         let report = WarmUpReport::since(&started, gpu);
         tracing::info!(

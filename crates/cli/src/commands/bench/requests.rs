@@ -78,8 +78,13 @@ impl Arguments {
         }
         let path = model::find(&self.model)?;
         let start = Instant::now();
+        let device = self.device.open()?;
+        if device.gpu().is_some() {
+            show("open", start.elapsed(), "")?;
+        }
+        let start = Instant::now();
         let warm_up = self.warm_up.then(WarmUp::default);
-        let model = model::load_from(&path, &self.device, warm_up)?;
+        let model = model::load_from(&path, device, warm_up)?;
         let whole = start.elapsed();
         let gpu = model.model.device().gpu();
         let known = gpu.and_then(|_| {
