@@ -5,8 +5,6 @@
 //! `(mulhi(i, magic) + i) >> shift` with `shift = ⌈log2 n⌉` and
 //! `magic = ⌊2³²·(2^shift − n)/n⌋ + 1` (Granlund and Montgomery 1994). Larger counts divide.
 
-use smallvec::SmallVec;
-
 /// The most dimensions that are left after merging.
 pub const DIMS_MAX: usize = 12;
 
@@ -35,50 +33,41 @@ pub fn merge<const N: usize>(
     dims: &[usize],
     strides: [&[usize]; N],
 ) -> Option<(Dims, [Strides; N])> {
-    let mut sizes = SmallVec::<[u64; 12]>::new();
-    let mut merged = [(); N].map(|()| SmallVec::<[u64; 12]>::new());
-    for at in (0..dims.len()).rev() {
-        let size = dims[at] as u64;
-        if size == 1 {
-            continue;
-        }
-        let joins = sizes.last().is_some_and(|inner| {
-            (0..N).all(|view| {
-                let inner_stride = *merged[view].last().expect("as long as sizes");
-                strides[view][at] as u64 == inner_stride.wrapping_mul(*inner)
-            })
-        });
-        match (joins, sizes.last_mut()) {
-            (true, Some(inner)) => *inner *= size,
-            _ => {
-                sizes.push(size);
-                (0..N).for_each(|view| merged[view].push(strides[view][at] as u64));
-            }
-        }
-    }
-    if sizes.len() > DIMS_MAX {
-        return None;
-    }
     let mut out = Dims {
-        size: [1; 12],
-        magic: [1; 12],
-        shift: [0; 12],
+        size: [1; DIMS_MAX],
+        magic: [1; DIMS_MAX],
+        shift: [0; DIMS_MAX],
         rank: 0,
         unused: 0,
     };
-    out.rank = sizes.len() as u32;
-    for (at, size) in sizes.iter().enumerate() {
-        out.size[at] = *size;
-        if let Ok(divisor) = u32::try_from(*size) {
+    let mut merged = [[0u64; DIMS_MAX]; N];
+    let mut rank = 0usize;
+    for at in (0..dims.len()).rev().filter(|at| dims[*at] != 1) {
+        let size = dims[at] as u64;
+        let inner = rank.checked_sub(1);
+        let joins = inner.filter(|&inner| {
+            let pairs = strides.iter().zip(&merged);
+            let mut pairs = pairs.map(|(strides, merged)| (strides[at] as u64, merged[inner]));
+            pairs.all(|(stride, of_inner)| stride == of_inner.wrapping_mul(out.size[inner]))
+        });
+        if let Some(inner) = joins {
+            out.size[inner] *= size;
+            continue;
+        }
+        if rank == DIMS_MAX {
+            return None;
+        }
+        out.size[rank] = size;
+        (0..N).for_each(|view| merged[view][rank] = strides[view][at] as u64);
+        rank += 1;
+    }
+    out.rank = rank as u32;
+    for at in 0..rank {
+        if let Ok(divisor) = u32::try_from(out.size[at]) {
             (out.magic[at], out.shift[at]) = magic(divisor);
         }
     }
-    let fixed = merged.map(|list| {
-        let mut fixed = [0; DIMS_MAX];
-        fixed[..list.len()].copy_from_slice(&list);
-        fixed
-    });
-    Some((out, fixed))
+    Some((out, merged))
 }
 
 /// The multiplier and the shift for a divisor of at least 1.
