@@ -13,7 +13,7 @@
 /* Only a view of one dimension has a last pack of fewer elements; its last stands for the rest. */
 #define PACK_READ(dt, pack, from, at, stride)                               \
     if (here_ == EACH && (stride) == 1ul) {                                 \
-        pack = PACK_IN(dt, from, at);                                       \
+        PACK_LOAD(dt, pack, from, at)                                       \
     } else {                                                                \
         UNROLL                                                              \
         for (uint j_ = 0u; j_ < EACH; j_++)                                 \
@@ -22,7 +22,7 @@
     }
 #define PACK_WRITE(dt, to, at, stride, pack)                                \
     if (here_ == EACH && (stride) == 1ul) {                                 \
-        PACK_OUT(dt, to, at) = pack;                                        \
+        PACK_STORE(dt, to, at, pack)                                        \
     } else {                                                                \
         UNROLL                                                              \
         for (uint j_ = 0u; j_ < EACH; j_++)                                 \

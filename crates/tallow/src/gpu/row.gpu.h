@@ -28,7 +28,8 @@
     UNROLL                                                                  \
     for (uint k_ = 0u; k_ < KEPT; k_++) {                                   \
         if (ROW_AT(k_) < cols) {                                            \
-            const PACK(XT) pack_ = PACK_IN(XT, x, from + ROW_AT(k_) * step); \
+            PACK(XT) pack_;                                                 \
+            PACK_LOAD(XT, pack_, x, from + ROW_AT(k_) * step)               \
             UNROLL                                                          \
             for (uint j_ = 0u; j_ < EACH; j_++)                             \
                 v[k_ * EACH + j_] = PACK_GET(XT, pack_, j_);                \

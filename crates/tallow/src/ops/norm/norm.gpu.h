@@ -1,6 +1,8 @@
 /* Norms over the last dimension. Defines: those of row.gpu.h, LAYER (1 for a layer norm). */
 #if LAYER
-#define BIAS_READ_ const PACK(XT) bias = PACK_IN(XT, b, p.bias_offset + ROW_AT(k) * p.bias_stride);
+#define BIAS_READ_                                                          \
+    PACK(XT) bias;                                                          \
+    PACK_LOAD(XT, bias, b, p.bias_offset + ROW_AT(k) * p.bias_stride)
 #define BIAS_(j) + PACK_GET(XT, bias, j)
 KERNEL(layer_norm_row, WG)(IN(XT, x), IN(XT, w), IN(XT, b), OUT(XT, y), PARAMS(NormParams)) {
 #else
@@ -35,14 +37,14 @@ KERNEL(rms_norm_row, WG)(IN(XT, x), IN(XT, w), OUT(XT, y), PARAMS(NormParams)) {
         UNROLL
         for (uint k = 0u; k < KEPT; k++) {
             if (live && ROW_AT(k) < cols) {
-                const PACK(XT) weight = PACK_IN(XT, w, p.weight_offset + ROW_AT(k) * p.weight_stride);
+                PACK(XT) weight; PACK(XT) out;
+                PACK_LOAD(XT, weight, w, p.weight_offset + ROW_AT(k) * p.weight_stride)
                 BIAS_READ_
-                PACK(XT) out;
                 UNROLL
                 for (uint j = 0u; j < EACH; j++)
                     PACK_SET(XT, out, j,
                         (v[k * EACH + j] - mean) * scale * PACK_GET(XT, weight, j) BIAS_(j));
-                PACK_OUT(XT, y, to + ROW_AT(k)) = out;
+                PACK_STORE(XT, y, to + ROW_AT(k), out)
             }
         }
     )

@@ -66,7 +66,7 @@ KERNEL(reduce, WG)(IN(XT, x), OUT(YT, y), PARAMS(ReduceParams)) {
             for (uint k = 0u; k < DEEP; k++) {
                 ulong at;
                 ELEMENT_(at, j + k * LANES)
-                v[k] = PACK_IN(XT, x, at);
+                PACK_LOAD(XT, v[k], x, at)
             }
             UNROLL
             for (uint k = 0u; k < DEEP; k++) FOLD_PACK_(sums[k], v[k])
@@ -74,7 +74,8 @@ KERNEL(reduce, WG)(IN(XT, x), OUT(YT, y), PARAMS(ReduceParams)) {
         for (; j < stop; j += LANES) {
             ulong at;
             ELEMENT_(at, j)
-            const PACK(XT) v = PACK_IN(XT, x, at);
+            PACK(XT) v;
+            PACK_LOAD(XT, v, x, at)
             FOLD_PACK_(a, v)
         }
         UNROLL

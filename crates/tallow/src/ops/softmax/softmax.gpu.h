@@ -43,7 +43,7 @@ KERNEL(softmax_row, WG)(IN(XT, x), OUT(XT, y), PARAMS(Rows)) {
             UNROLL
             for (uint j = 0u; j < EACH; j++)
                 PACK_SET(XT, out, j, WEIGHT_(v[k * EACH + j]) * factor);
-            if (live && ROW_AT(k) < cols) PACK_OUT(XT, y, to + ROW_AT(k)) = out;
+            if (live && ROW_AT(k) < cols) PACK_STORE(XT, y, to + ROW_AT(k), out)
         }
     )
 }
