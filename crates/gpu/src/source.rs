@@ -291,8 +291,8 @@ impl PartialEq for Variant {
 
 impl Eq for Variant {}
 
-// Every launch looks its kernel up: of a word the length and the ends tell most words apart, and what
-// they do not, equality does.
+// Every launch looks its kernel up: of a word the length and the ends tell most words apart, and
+// what they do not, equality does.
 impl Hash for Variant {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let values = self.defines.iter().map(|(_, value)| match value {
