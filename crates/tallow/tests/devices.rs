@@ -7,7 +7,7 @@ mod device;
 
 use device::device;
 use tallow::gpu::GpuDevice;
-use tallow::{Device, Result, ops, testing};
+use tallow::{DType, Device, Result, Tensor, ops, testing};
 use tallow_gpu::{Api, DeviceInfo, Settings, Variant};
 
 /// Operations that have no kernel yet, and say so where they are asked for on a GPU.
@@ -55,6 +55,9 @@ fn every_kernel_compiles_for_cuda() -> Result<()> {
             return Ok(());
         };
         let report = device_conformance(&device, &filter)?;
+        if filter.is_empty() {
+            beyond_the_cases(&device)?;
+        }
         let uncompiled = |failure: &&String| failure.contains("does not compile");
         let uncompiled: Vec<_> = report.failures.iter().filter(uncompiled).collect();
         assert!(uncompiled.is_empty(), "{architecture}: {uncompiled:#?}");
@@ -89,6 +92,7 @@ fn every_kernel_is_metals_language() -> Result<()> {
         "qmatmul_many",
         "attention_matrices",
         "attention_tile",
+        "random_draw",
     ] {
         assert!(has(name) || !filter.is_empty(), "{name} was not asked for");
     }
@@ -108,6 +112,9 @@ fn metals_variants(info: &DeviceInfo, filter: &str) -> Result<Vec<Variant>> {
     };
     let full = planned(info.clone());
     testing::device_conformance(&full, filter)?;
+    if filter.is_empty() {
+        beyond_the_cases(&full)?;
+    }
     let small = planned(DeviceInfo {
         units: 1,
         ..info.clone()
@@ -132,6 +139,33 @@ fn metals_variants(info: &DeviceInfo, filter: &str) -> Result<Vec<Variant>> {
         variants.extend(new);
     }
     Ok(variants)
+}
+
+/// Asks a device on paper for what no case does: random numbers, and operations over more elements
+/// than 32 bits count, in order and turned.
+fn beyond_the_cases(device: &Device) -> Result<()> {
+    let has_f64 = device.gpu().is_some_and(|gpu| gpu.info().has_f64);
+    for dtype in DType::FLOATS {
+        if dtype != DType::F64 || has_f64 {
+            Tensor::rand_f64(-1.0, 2.0, 1003, dtype, device)?;
+            Tensor::randn_f64(1.0, 2.0, 1003, dtype, device)?;
+        }
+    }
+    let straight = Tensor::zeros((1 << 17, 1 << 17), DType::F16, device)?;
+    let turned = straight.t()?;
+    for x in [&straight, &turned] {
+        x.copy()?;
+        x.contiguous()?;
+        x.exp()?;
+        x.affine(2.0, 1.0)?;
+        x.powf(3.0)?;
+        x.to_dtype(DType::F32)?;
+        x.sum(1)?;
+        (x + &straight)?;
+        x.eq(&straight)?.where_cond(x, &straight)?;
+        Tensor::cat(&[x, &straight], 1)?;
+    }
+    Ok(())
 }
 
 #[allow(clippy::print_stdout)] // says why nothing is compiled
