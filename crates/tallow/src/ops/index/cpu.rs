@@ -1,4 +1,5 @@
-//! Indexes are checked and widened once; then slices are copied as runs, elements one by one.
+//! Indexes are checked once, and widened unless they are u32 in a row; then slices are copied as
+//! runs, elements one by one.
 
 use crate::cpu::bits::{bits, bits_mut, with_bits};
 use crate::cpu::integer::Integer;
@@ -7,28 +8,79 @@ use crate::cpu::walk::Walk;
 use crate::cpu::{CpuView, View, copy, recycle};
 use crate::{CpuStorage, DType, Error, Result, WithDType};
 use std::sync::atomic::{AtomicBool, Ordering};
+use tallow_simd::{Kernel, Simd};
 
-/// Stands for padding among checked indexes.
-pub(in crate::ops) const PADDING: i64 = -1;
+/// Checked indexes in row-major order.
+pub(in crate::ops) enum Ids<'a> {
+    /// Where they are: they are u32 and lie one after another.
+    InPlace(&'a [u32]),
+    /// Widened.
+    Widened(Widened),
+}
 
-/// Indexes in row-major order, each inside the dimension, or [`PADDING`].
-pub(in crate::ops) struct Ids(Vec<i64>);
+/// Indexes in a buffer of their own.
+pub(in crate::ops) struct Widened(Vec<i64>);
 
-impl std::ops::Deref for Ids {
+impl std::ops::Deref for Widened {
     type Target = [i64];
     fn deref(&self) -> &[i64] {
         &self.0
     }
 }
 
-impl Drop for Ids {
+impl Drop for Widened {
     fn drop(&mut self) {
         recycle::give(std::mem::take(&mut self.0));
     }
 }
 
+/// Runs a block with `$slice` bound to the indexes, `&[u32]` or `&[i64]`.
+macro_rules! with_ids {
+    ($ids:expr, $slice:ident => $body:expr) => {
+        match &$ids {
+            $crate::ops::index::cpu::Ids::InPlace($slice) => {
+                let $slice: &[u32] = $slice;
+                $body
+            }
+            $crate::ops::index::cpu::Ids::Widened($slice) => {
+                let $slice: &[i64] = $slice;
+                $body
+            }
+        }
+    };
+}
+pub(in crate::ops) use with_ids;
+
+/// An index as a place; padding is none that a dimension has.
+pub(in crate::ops) trait Id: Copy + PartialEq + Sync {
+    const PADDING: Self;
+    fn place(self) -> usize;
+}
+
+impl Id for u32 {
+    const PADDING: Self = u32::MAX;
+    #[inline(always)]
+    fn place(self) -> usize {
+        self as usize
+    }
+}
+
+impl Id for i64 {
+    const PADDING: Self = -1;
+    #[inline(always)]
+    fn place(self) -> usize {
+        self as usize
+    }
+}
+
 /// Reads indexes into a dimension of `size`. The first one outside is the error.
-pub(in crate::ops) fn ids(view: CpuView<'_>, size: usize, op: &'static str) -> Result<Ids> {
+pub(in crate::ops) fn ids<'a>(view: CpuView<'a>, size: usize, op: &'static str) -> Result<Ids<'a>> {
+    if let (DType::U32, Ok(bound)) = (view.dtype(), u32::try_from(size))
+        && let Some(data) = view.typed::<u32>()?.contiguous()
+        && all_inside(data, bound)
+    {
+        return Ok(Ids::InPlace(data));
+    }
     // No i16, i32 or u8 is the greatest i64.
     let padding = match view.dtype() {
         DType::U32 => i64::from(u32::MAX),
@@ -47,7 +99,47 @@ pub(in crate::ops) fn ids(view: CpuView<'_>, size: usize, op: &'static str) -> R
     })
 }
 
-fn check<T: Integer>(data: &[T], size: usize, padding: i64, op: &'static str) -> Result<Ids> {
+/// The greatest index plus one, where padding counts as 0.
+struct Reach<'a>(&'a [u32]);
+
+impl Kernel for Reach<'_> {
+    type Output = u32;
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) -> u32 {
+        let after = self.0.iter().map(|id| id.wrapping_add(1));
+        after.fold(0, u32::max)
+    }
+}
+
+/// If every index is below `size`, or padding.
+fn all_inside(data: &[u32], size: u32) -> bool {
+    let outside = AtomicBool::new(false);
+    let check = |part: &[u32]| {
+        if tallow_simd::dispatch(Reach(part)) > size {
+            outside.store(true, Ordering::Relaxed);
+        }
+    };
+    match data.len() <= Cost::Light.min_chunk() {
+        true => check(data),
+        false => {
+            let parts: Vec<&[u32]> = data
+                .chunks(tallow_threads::chunk_len(
+                    data.len(),
+                    Cost::Light.min_chunk(),
+                ))
+                .collect();
+            tallow_threads::parallel_for(parts.len(), |at| check(parts[at]));
+        }
+    }
+    !outside.into_inner()
+}
+
+fn check<T: Integer>(
+    data: &[T],
+    size: usize,
+    padding: i64,
+    op: &'static str,
+) -> Result<Ids<'static>> {
     let fits = |id: i64| id == padding || usize::try_from(id).is_ok_and(|id| id < size);
     let mut out = recycle::take::<i64>(data.len());
     let outside = AtomicBool::new(false);
@@ -56,7 +148,7 @@ fn check<T: Integer>(data: &[T], size: usize, padding: i64, op: &'static str) ->
         for (slot, id) in dst.iter_mut().zip(&data[range]) {
             let id = id.widen();
             wrong |= !fits(id);
-            *slot = if id == padding { PADDING } else { id };
+            *slot = if id == padding { i64::PADDING } else { id };
         }
         if wrong {
             outside.store(true, Ordering::Relaxed);
@@ -65,24 +157,34 @@ fn check<T: Integer>(data: &[T], size: usize, padding: i64, op: &'static str) ->
     if outside.load(Ordering::Relaxed) {
         let first = data.iter().map(|id| id.widen()).find(|&id| !fits(id));
         // A negative index shows as the number that it would be counted as.
-        let index = first.unwrap_or(PADDING) as usize;
+        let index = first.unwrap_or(i64::PADDING) as usize;
         return Err(Error::InvalidIndex { op, index, size });
     }
-    Ok(Ids(out))
+    Ok(Ids::Widened(Widened(out)))
 }
 
-pub(super) fn index_select<T: WithDType>(
-    source: View<'_, T>,
-    ids: &[i64],
+pub(super) fn index_select(
+    source: CpuView<'_>,
+    indexes: CpuView<'_>,
     dim: usize,
-    out: &mut [T],
-) {
+    out: &mut CpuStorage,
+) -> Result<()> {
+    const OP: &str = "index_select";
+    let ids = ids(indexes, source.dims()[dim], OP)?;
+    with_bits!(source.dtype(), B => {
+        let (source, out) = (bits::<B>(source, OP)?, bits_mut(out, OP)?);
+        with_ids!(ids, ids => select(source, ids, dim, out));
+    });
+    Ok(())
+}
+
+fn select<B: WithDType, I: Id>(source: View<'_, B>, ids: &[I], dim: usize, out: &mut [B]) {
     let (inner_dims, inner_strides) = (&source.dims[dim + 1..], &source.strides[dim + 1..]);
     let inner_len: usize = inner_dims.iter().product();
     let walk = Walk::new(inner_dims, [inner_strides]);
     let ([run_stride], one_run) = (walk.inner_strides(), walk.dims.len() == 1);
     let outer: Vec<usize> = source.leading(source.dims.len() - dim).offsets().collect();
-    let copy_run = |from: usize, dst: &mut [T]| match (dst.len(), run_stride) {
+    let copy_run = |from: usize, dst: &mut [B]| match (dst.len(), run_stride) {
         (1, _) => dst[0] = source.data[from],
         (len, 1) => dst.copy_from_slice(&source.data[from..][..len]),
         _ => {
@@ -98,13 +200,16 @@ pub(super) fn index_select<T: WithDType>(
         let (mut block, mut place) = (first / ids.len(), first % ids.len());
         for dst in part.chunks_exact_mut(inner_len) {
             let id = ids[place];
-            let from = outer[block] + id.max(0) as usize * source.strides[dim];
-            match id {
-                PADDING => dst.fill(T::default()),
-                _ if one_run => copy_run(from, dst),
-                _ => walk.for_each_run(0..inner_len, |[offset], span| {
-                    copy_run(from + offset, &mut dst[span]);
-                }),
+            if id == I::PADDING {
+                dst.fill(B::default());
+            } else {
+                let from = outer[block] + id.place() * source.strides[dim];
+                match one_run {
+                    true => copy_run(from, dst),
+                    false => walk.for_each_run(0..inner_len, |[offset], span| {
+                        copy_run(from + offset, &mut dst[span]);
+                    }),
+                }
             }
             place += 1;
             if place == ids.len() {
@@ -144,31 +249,10 @@ pub(super) fn gather(
     // Tells the first id that is outside, where there is one.
     let ids = ids(indexes, size, OP)?;
     with_bits!(source.dtype(), B => {
-        places.gather::<B, i64>(bits(source, OP)?, &ids, bits_mut(out, OP)?);
+        let (source, out) = (bits::<B>(source, OP)?, bits_mut(out, OP)?);
+        with_ids!(ids, ids => places.gather(source, ids, out));
     });
     Ok(())
-}
-
-/// An index as a place, and the one that stands for padding.
-trait Id: Copy + PartialEq + Sync {
-    const PADDING: Self;
-    fn place(self) -> usize;
-}
-
-impl Id for u32 {
-    const PADDING: Self = u32::MAX;
-    #[inline(always)]
-    fn place(self) -> usize {
-        self as usize
-    }
-}
-
-impl Id for i64 {
-    const PADDING: Self = PADDING;
-    #[inline(always)]
-    fn place(self) -> usize {
-        self as usize
-    }
 }
 
 /// The shape of the ids, and the dimension that they are indexes of.

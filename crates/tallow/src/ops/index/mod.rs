@@ -57,11 +57,7 @@ impl Op for IndexSelect {
         Ok((Shape::from(dims), source.dtype()))
     }
     fn cpu(&self, inputs: &[CpuView<'_>], out: &mut CpuStorage) -> Result<()> {
-        let ids = cpu::ids(inputs[1], inputs[0].dims()[self.dim], self.name())?;
-        crate::with_dtype!(inputs[0].dtype(), self.name(), T in all => {
-            cpu::index_select(inputs[0].typed::<T>()?, &ids, self.dim, out.as_mut_slice()?);
-            Ok(())
-        })
+        cpu::index_select(inputs[0], inputs[1], self.dim, out)
     }
     fn gpu(&self, inputs: &[GpuView<'_>], out: &GpuStorage) -> Result<()> {
         gpu::index_select(inputs[0], inputs[1], self.dim, out)

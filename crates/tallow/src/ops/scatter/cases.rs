@@ -125,6 +125,10 @@ pub(super) fn cases() -> Vec<Case> {
         ] {
             push(op, target, dim, ids, DType::U32);
         }
+        // Threads take columns.
+        for id_dtype in [DType::U32, DType::I64] {
+            push(op, &[40, 901], 0, &[50, 901], id_dtype);
+        }
     }
     for id_dtype in ID_DTYPES {
         push("index_add", &[5, 4], 0, &[6], id_dtype);

@@ -1,22 +1,23 @@
 //! Each element of the source, in row-major order, is put where its index says.
 //!
 //! Threads share the target, never a place in it: they take blocks of the dimensions in front of
-//! the indexed one; where there is only one block, each takes a range of the indexed dimension,
-//! reads all indexes and keeps to its own.
+//! the indexed one; where there is only one block, columns of it; and where that does not go, each
+//! takes a range of the indexed dimension, reads all indexes and keeps to its own.
 
+use crate::cpu::bits::{bits, bits_mut, with_bits};
 use crate::cpu::map::{Cost, for_each_chunk};
 use crate::cpu::vector::{VectorFloat, map_vector};
 use crate::cpu::walk::Walk;
 use crate::cpu::{CpuView, View, recycle};
-use crate::ops::index::cpu::PADDING;
+use crate::ops::index::cpu::Id;
 use crate::{CpuStorage, DType, Layout, Result, WithDType};
 use std::ops::Range;
 use tallow_simd::{Kernel, Simd};
 
 /// Checked indexes of a shape, into one dimension of the target.
 #[derive(Clone, Copy)]
-pub(super) struct Places<'a> {
-    pub(super) ids: &'a [i64],
+pub(super) struct Places<'a, I> {
+    pub(super) ids: &'a [I],
     pub(super) dims: &'a [usize],
     pub(super) dim: usize,
 }
@@ -53,23 +54,24 @@ pub(super) fn copy(from: CpuView<'_>, out: &mut CpuStorage) -> Result<()> {
     })
 }
 
-pub(super) fn scatter(
+pub(super) fn scatter<I: Id>(
     target: &mut CpuStorage,
     layout: &Layout,
-    places: Places<'_>,
+    places: Places<'_, I>,
     source: CpuView<'_>,
 ) -> Result<()> {
-    crate::with_dtype!(source.dtype(), "scatter", T in all => {
-        let data = &mut target.as_mut_slice::<T>()?[layout.start_offset()..layout.span_end()];
-        put_all(data, layout, places, source.typed::<T>()?, |slot, value| *slot = value);
-        Ok(())
-    })
+    const OP: &str = "scatter";
+    with_bits!(source.dtype(), B => {
+        let data = &mut bits_mut::<B>(target, OP)?[layout.start_offset()..layout.span_end()];
+        put_all(data, layout, places, bits::<B>(source, OP)?, |slot, value| *slot = value);
+    });
+    Ok(())
 }
 
-pub(super) fn scatter_add(
+pub(super) fn scatter_add<I: Id>(
     target: &mut CpuStorage,
     layout: &Layout,
-    places: Places<'_>,
+    places: Places<'_, I>,
     source: CpuView<'_>,
 ) -> Result<()> {
     match source.dtype() {
@@ -155,10 +157,10 @@ impl<A: VectorFloat, O: VectorFloat> Kernel for Convert<'_, A, O> {
 }
 
 /// Calls `put` for each element of the source with the slot that its index names.
-fn put_all<A: WithDType, T: WithDType>(
+fn put_all<A: WithDType, T: WithDType, I: Id>(
     target: &mut [A],
     layout: &Layout,
-    places: Places<'_>,
+    places: Places<'_, I>,
     source: View<'_, T>,
     put: impl Fn(&mut A, T) + Sync,
 ) {
@@ -170,6 +172,9 @@ fn put_all<A: WithDType, T: WithDType>(
     let mut strides = layout.stride().to_vec();
     strides[dim] = 0;
     let own_strides = crate::Shape::from(dims).stride_contiguous();
+    if let Some(columns) = Columns::new(layout, places, source) {
+        return columns.run(target, put);
+    }
     let scatter = Scatter {
         walk: Walk::new(dims, [&own_strides, source.strides, &strides]),
         ids,
@@ -202,16 +207,79 @@ fn put_all<A: WithDType, T: WithDType>(
     });
 }
 
-struct Scatter<'a, T, F> {
+/// One block of rows, of which the threads take columns: an id leads to no other column.
+struct Columns<'a, T, I> {
+    rows: usize,
+    /// The length of a row.
+    inner: usize,
+    ids: &'a [I],
+    source: &'a [T],
+}
+
+impl<'a, T: Copy + Sync, I: Id> Columns<'a, T, I> {
+    /// None where ids or source do not lie as the target does, or where threads gain nothing.
+    fn new(layout: &Layout, places: Places<'a, I>, source: View<'a, T>) -> Option<Self> {
+        let Places { ids, dims, dim } = places;
+        let (rows, inner) = (
+            layout.dims()[dim],
+            dims[dim + 1..].iter().product::<usize>(),
+        );
+        let blocks: usize = layout.dims()[..dim].iter().product();
+        let fits = blocks == 1
+            && layout.is_contiguous()
+            && dims[dim + 1..] == layout.dims()[dim + 1..]
+            && ids.len() > Cost::Light.min_chunk();
+        // A part of a row fills some lines of the cache; cutting the rows costs less than the work.
+        let pays = tallow_threads::num_threads() > 1 && inner >= 256 && dims[dim] >= rows / 16;
+        let source = source.contiguous()?;
+        (fits && pays).then_some(Self {
+            rows,
+            inner,
+            ids,
+            source,
+        })
+    }
+
+    fn run<A: Send>(&self, target: &mut [A], put: impl Fn(&mut A, T) + Sync) {
+        let inner = self.inner;
+        let width = inner.div_ceil(tallow_threads::num_threads());
+        let mut parts: Vec<Vec<&mut [A]>> = (0..inner.div_ceil(width))
+            .map(|_| Vec::with_capacity(self.rows))
+            .collect();
+        for row in target.chunks_exact_mut(inner) {
+            for (part, piece) in parts.iter_mut().zip(row.chunks_mut(width)) {
+                part.push(piece);
+            }
+        }
+        tallow_threads::parallel_chunks_mut(&mut parts, 1, |at, part| {
+            let span = at * width..inner.min((at + 1) * width);
+            for rows in part {
+                let sources = self.source.chunks_exact(inner);
+                for (ids, values) in self.ids.chunks_exact(inner).zip(sources) {
+                    let pairs = ids[span.clone()].iter().zip(&values[span.clone()]);
+                    for (column, (id, value)) in pairs.enumerate() {
+                        // Padding is the number of no row.
+                        let row = rows.get_mut(id.place());
+                        if let Some(slot) = row.and_then(|row| row.get_mut(column)) {
+                            put(slot, *value);
+                        }
+                    }
+                }
+            }
+        });
+    }
+}
+
+struct Scatter<'a, T, I, F> {
     /// The ids, the source, the target.
     walk: Walk<3>,
-    ids: &'a [i64],
+    ids: &'a [I],
     source: &'a [T],
     step: usize,
     put: F,
 }
 
-impl<T: Copy, F> Scatter<'_, T, F> {
+impl<T: Copy, I: Id, F> Scatter<'_, T, I, F> {
     /// Visits a range of the ids; `part` is the target from offset `start` on, and of the ids only
     /// those in `own` count.
     fn run<A>(&self, range: Range<usize>, part: &mut [A], start: usize, own: Range<usize>)
@@ -223,10 +291,10 @@ impl<T: Copy, F> Scatter<'_, T, F> {
         self.walk
             .for_each_run(range, |[id_at, source_at, target_at], span| {
                 let ids = self.ids[id_at..][..span.len()].iter();
-                let mut put = |(at, &id): (usize, &i64), value: T| {
-                    // Padding, -1, is in no range.
-                    if (id as usize).wrapping_sub(own.start) < own.len() {
-                        let place = target_at + at * stride + id as usize * self.step;
+                let mut put = |(at, id): (usize, &I), value: T| {
+                    // Padding is in no range.
+                    if id.place().wrapping_sub(own.start) < own.len() {
+                        let place = target_at + at * stride + id.place() * self.step;
                         (self.put)(&mut part[place - start], value);
                     }
                 };
@@ -244,11 +312,11 @@ impl<T: Copy, F> Scatter<'_, T, F> {
 }
 
 /// Adds slices of `inner` elements; the target has `size` of them in each block.
-pub(super) fn index_add(
+pub(super) fn index_add<I: Id>(
     target: &mut CpuStorage,
     size: usize,
     inner: usize,
-    ids: &[i64],
+    ids: &[I],
     source: CpuView<'_>,
 ) -> Result<()> {
     let add = AddSlices { size, inner, ids };
@@ -279,13 +347,13 @@ pub(super) fn index_add(
 }
 
 #[derive(Clone, Copy)]
-struct AddSlices<'a> {
+struct AddSlices<'a, I> {
     size: usize,
     inner: usize,
-    ids: &'a [i64],
+    ids: &'a [I],
 }
 
-impl AddSlices<'_> {
+impl<I: Id> AddSlices<'_, I> {
     fn run<A: WithDType, T: WithDType>(
         self,
         target: &mut [A],
@@ -321,15 +389,15 @@ impl AddSlices<'_> {
 }
 
 /// The slices of the target from number `first` on.
-struct AddPart<'a, A, T, F> {
-    slices: AddSlices<'a>,
+struct AddPart<'a, A, T, I, F> {
+    slices: AddSlices<'a, I>,
     first: usize,
     part: &'a mut [A],
     data: &'a [T],
     add: F,
 }
 
-impl<A: Copy, T: Copy, F: Fn(&mut A, T)> Kernel for AddPart<'_, A, T, F> {
+impl<A: Copy, T: Copy, I: Id, F: Fn(&mut A, T)> Kernel for AddPart<'_, A, T, I, F> {
     type Output = ();
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
@@ -338,11 +406,12 @@ impl<A: Copy, T: Copy, F: Fn(&mut A, T)> Kernel for AddPart<'_, A, T, F> {
         for block in self.first / size..end.div_ceil(size) {
             let start = block * size;
             let own = self.first.max(start) - start..end.min(start + size) - start;
-            for (&id, at) in ids.iter().zip(block * ids.len()..) {
-                if id == PADDING || !own.contains(&(id as usize)) {
+            for (id, at) in ids.iter().zip(block * ids.len()..) {
+                // Padding is in no range.
+                if !own.contains(&id.place()) {
                     continue;
                 }
-                let slice = start + id as usize - self.first;
+                let slice = start + id.place() - self.first;
                 let target = &mut self.part[slice * inner..][..inner];
                 let source = &self.data[at * inner..][..inner];
                 for (slot, value) in target.iter_mut().zip(source) {

@@ -19,6 +19,7 @@ mod cpu;
 mod gpu;
 
 use super::index::check_ids;
+use super::index::cpu::{ids, with_ids};
 use super::{Family, OpInfo};
 use crate::cpu::CpuView;
 use crate::gpu::{GpuStorage, GpuView};
@@ -136,16 +137,15 @@ impl InPlaceOp for Scatter {
         self.check(target, inputs[0], inputs[1])
     }
     fn cpu(&self, target: &mut CpuStorage, layout: &Layout, inputs: &[CpuView<'_>]) -> Result<()> {
-        let ids = super::index::cpu::ids(inputs[0], layout.dims()[self.dim], self.label())?;
-        let places = cpu::Places {
-            ids: &ids,
-            dims: inputs[0].dims(),
-            dim: self.dim,
-        };
-        match self.add {
-            true => cpu::scatter_add(target, layout, places, inputs[1]),
-            false => cpu::scatter(target, layout, places, inputs[1]),
-        }
+        let ids = ids(inputs[0], layout.dims()[self.dim], self.label())?;
+        let (dims, dim) = (inputs[0].dims(), self.dim);
+        with_ids!(ids, ids => {
+            let places = cpu::Places { ids, dims, dim };
+            match self.add {
+                true => cpu::scatter_add(target, layout, places, inputs[1]),
+                false => cpu::scatter(target, layout, places, inputs[1]),
+            }
+        })
     }
     fn gpu(&self, target: GpuView<'_>, inputs: &[GpuView<'_>]) -> Result<()> {
         let operands = gpu::Operands {
@@ -181,9 +181,9 @@ impl Op for IndexAdd {
     fn cpu(&self, inputs: &[CpuView<'_>], out: &mut CpuStorage) -> Result<()> {
         cpu::copy(inputs[0], out)?;
         let (dims, dim) = (inputs[0].dims(), self.dim);
-        let ids = super::index::cpu::ids(inputs[1], dims[dim], Op::name(self))?;
+        let ids = ids(inputs[1], dims[dim], Op::name(self))?;
         let inner = dims[dim + 1..].iter().product();
-        cpu::index_add(out, dims[dim], inner, &ids, inputs[2])
+        with_ids!(ids, ids => cpu::index_add(out, dims[dim], inner, ids, inputs[2]))
     }
     fn gpu(&self, inputs: &[GpuView<'_>], out: &GpuStorage) -> Result<()> {
         super::copy::gpu::copy(inputs[0], out)?;
