@@ -43,6 +43,7 @@ pub(crate) struct Node {
 
 impl Node {
     /// The node of a result, if a gradient has to find its way through it.
+    #[inline]
     pub(crate) fn new(
         dtype: DType,
         inputs: &[&Tensor],

@@ -38,11 +38,13 @@ impl Layout {
     }
 
     /// Row-major from the buffer's start.
+    #[inline]
     pub fn contiguous<S: Into<Shape>>(shape: S) -> Self {
         Self::contiguous_with_offset(shape, 0)
     }
 
     /// Row-major from an offset.
+    #[inline]
     pub fn contiguous_with_offset<S: Into<Shape>>(shape: S, start_offset: usize) -> Self {
         let shape = shape.into();
         let stride = shape.stride_contiguous();

@@ -17,7 +17,7 @@ use crate::gpu::{GpuStorage, GpuView, no_kernel};
 use crate::storage::{CpuStorage, Storage, StorageCell, check_count};
 use crate::{DType, Device, Error, Layout, Result, Shape, Tensor};
 use smallvec::SmallVec;
-use std::sync::{Arc, RwLockReadGuard};
+use std::sync::{Arc, OnceLock, RwLockReadGuard};
 
 /// An operation that makes a new tensor.
 pub trait Op: Send + Sync {
@@ -77,7 +77,7 @@ pub fn apply(op: impl Op + 'static, inputs: &[&Tensor]) -> Result<Tensor> {
             Ok(Tensor::recorded(storage, layout, node))
         }
         Device::Cuda(gpu) | Device::Metal(gpu) | Device::OpenCl(gpu) => {
-            let out = GpuStorage::new(&gpu, count, dtype)?;
+            let out = GpuStorage::new(gpu, count, dtype)?;
             if count > 0 {
                 let guards = lock_all(inputs);
                 let views: Result<SmallVec<[GpuView<'_>; 4]>> = inputs
@@ -202,12 +202,16 @@ pub fn apply_in_place(op: &impl InPlaceOp, target: &Tensor, inputs: &[&Tensor]) 
 /// The processor's configuration (threads, instruction set) is checked once, where it is needed, so
 /// that a wrong environment variable is an error and not a panic in a worker.
 fn ready() -> Result<()> {
-    tallow_threads::configured_threads()?;
-    tallow_simd::configured_level()?;
+    static READY: OnceLock<()> = OnceLock::new();
+    if READY.get().is_none() {
+        tallow_threads::configured_threads()?;
+        tallow_simd::configured_level()?;
+        READY.get_or_init(|| ());
+    }
     Ok(())
 }
 
-fn common_device(op: &'static str, inputs: &[&Tensor]) -> Result<Device> {
+fn common_device<'a>(op: &'static str, inputs: &[&'a Tensor]) -> Result<&'a Device> {
     let Some(first) = inputs.first() else {
         crate::bail!("{op}: no operands");
     };
@@ -218,7 +222,7 @@ fn common_device(op: &'static str, inputs: &[&Tensor]) -> Result<Device> {
         let (lhs, rhs) = (first.device().location(), other.device().location());
         return Err(Error::DeviceMismatchBinaryOp { lhs, rhs, op });
     }
-    Ok(first.device().clone())
+    Ok(first.device())
 }
 
 /// Read locks on the distinct buffers of the operands, with each buffer's address.
@@ -234,10 +238,25 @@ fn distinct_cells<'a>(inputs: &[&'a Tensor]) -> SmallVec<[&'a Arc<StorageCell>; 
 
 /// Locks the operands' buffers for reading, each once.
 pub(crate) fn lock_all<'a>(inputs: &[&'a Tensor]) -> Guards<'a> {
-    distinct_cells(inputs)
-        .into_iter()
-        .map(|cell| (Arc::as_ptr(cell), cell.read()))
-        .collect()
+    let mut guards = Guards::new();
+    let mut lock = |cell: &'a Arc<StorageCell>| guards.push((Arc::as_ptr(cell), cell.read()));
+    match *inputs {
+        [] => {}
+        // Most operations have one or two operands, and many are small: no list is sorted for them.
+        [one] => lock(one.storage_cell()),
+        [one, other] => {
+            let (mut first, mut last) = (one.storage_cell(), other.storage_cell());
+            if Arc::as_ptr(first) > Arc::as_ptr(last) {
+                std::mem::swap(&mut first, &mut last);
+            }
+            lock(first);
+            if !Arc::ptr_eq(first, last) {
+                lock(last);
+            }
+        }
+        _ => distinct_cells(inputs).into_iter().for_each(lock),
+    }
+    guards
 }
 
 fn lock_with_target<'a>(
@@ -259,7 +278,11 @@ fn lock_with_target<'a>(
 }
 
 fn views<'a>(inputs: &[&'a Tensor], guards: &'a Guards<'_>) -> Result<SmallVec<[CpuView<'a>; 4]>> {
-    inputs.iter().map(|input| view(input, guards)).collect()
+    let mut views = SmallVec::new();
+    for input in inputs {
+        views.push(view(input, guards)?);
+    }
+    Ok(views)
 }
 
 fn view<'a>(input: &'a Tensor, guards: &'a Guards<'_>) -> Result<CpuView<'a>> {

@@ -261,11 +261,13 @@ fn not_on_cpu() -> Error {
 pub(crate) struct StorageCell(RwLock<Storage>);
 
 impl StorageCell {
+    #[inline]
     pub(crate) fn new(storage: Storage) -> Self {
         Self(RwLock::new(storage))
     }
 
     // A panic in a kernel leaves valid elements behind, so a poisoned lock is still good to read.
+    #[inline]
     pub(crate) fn read(&self) -> RwLockReadGuard<'_, Storage> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }

@@ -74,6 +74,7 @@ impl Tensor {
     }
 
     /// A new tensor, with what made it.
+    #[inline]
     pub(crate) fn recorded(storage: Storage, layout: Layout, node: Option<Node>) -> Self {
         let (dtype, device) = (storage.dtype(), storage.device());
         let storage = Arc::new(StorageCell::new(storage));

@@ -69,10 +69,17 @@ pub fn map1<A: WithDType, O: WithDType, F: Map1<A, O>>(
     cost: Cost,
     f: F,
 ) -> Result<()> {
-    drive1(src, out, cost, &|src, dst| match F::PLAIN {
+    let run: &(dyn Fn(&[A], &mut [O]) + Sync) = &|src, dst| match F::PLAIN {
         true => f.run(Scalar, src, dst),
         false => tallow_simd::dispatch(Run1 { src, dst, f }),
-    })
+    };
+    match src.contiguous() {
+        Some(src) if out.len() <= cost.min_chunk() => {
+            run(src, out);
+            Ok(())
+        }
+        _ => drive1(src, out, cost, run),
+    }
 }
 
 struct Run1<'a, A, O, F> {
@@ -153,10 +160,18 @@ pub fn map2<A: WithDType, B: WithDType, O: WithDType, F: Map2<A, B, O>>(
     cost: Cost,
     f: F,
 ) -> Result<()> {
-    drive2(lhs, rhs, out, cost, &|lhs, rhs, dst| match F::PLAIN {
+    let run: &Run<'_, A, B, O> = &|lhs, rhs, dst| match F::PLAIN {
         true => f.run(Scalar, lhs, rhs, dst),
         false => tallow_simd::dispatch(Run2 { lhs, rhs, dst, f }),
-    })
+    };
+    match (lhs.contiguous(), rhs.contiguous()) {
+        // What one thread does in one run needs no walk.
+        (Some(lhs), Some(rhs)) if out.len() <= cost.min_chunk() => {
+            run(Operand::Slice(lhs), Operand::Slice(rhs), out);
+            Ok(())
+        }
+        _ => drive2(lhs, rhs, out, cost, run),
+    }
 }
 
 struct Run2<'a, A, B, O, F> {

@@ -11,6 +11,7 @@ pub struct CpuView<'a> {
 
 impl<'a> CpuView<'a> {
     /// A view of a storage; an error if the layout reaches past the storage's end.
+    #[inline]
     pub fn new(storage: &'a CpuStorage, layout: &'a Layout) -> Result<Self> {
         if layout.span_end() > storage.len() {
             crate::bail!(
@@ -44,6 +45,7 @@ impl<'a> CpuView<'a> {
     }
 
     /// The view with its element type; an error if the storage holds another.
+    #[inline]
     pub fn typed<T: WithDType>(&self) -> Result<View<'a, T>> {
         let data = self.storage.as_slice::<T>()?;
         let data = &data[self.layout.start_offset()..self.layout.span_end()];
@@ -81,6 +83,7 @@ impl<'a, T> View<'a, T> {
     }
 
     /// The elements as one slice, if the view is row-major without gaps.
+    #[inline]
     pub fn contiguous(&self) -> Option<&'a [T]> {
         let mut expected = 1;
         for (&size, &stride) in self.dims.iter().zip(self.strides).rev() {
