@@ -83,7 +83,7 @@ fn large(device: &Device, side: usize) -> Result<()> {
     drop((y, is_mark, chosen));
     let wide = x.to_dtype(DType::F16)?;
     check("to_dtype", &wide, side, |v| v)?;
-    check("exp", &wide.sqr()?, side, |v| v * v)?;
+    check("sqr", &wide.sqr()?, side, |v| v * v)?;
     drop(wide);
     let total = 10.0 * places(side).len() as f64;
     let sum = |of: &Tensor| -> Result<f64> {
