@@ -140,10 +140,10 @@ impl Rows {
     }
 
     /// How many neighbours of a row are loaded at once.
-    pub(crate) fn pack<const N: usize>(&self, x: GpuView<'_>, dtypes: [DType; N]) -> u64 {
+    pub(crate) fn pack(&self, x: GpuView<'_>) -> u64 {
         let strides = &self.strides[..self.dims.rank as usize];
         match self.col_stride == 1 {
-            true => aligned_pack(x, self.cols, strides, dtypes),
+            true => aligned_pack(x, self.cols, strides),
             false => 1,
         }
     }
@@ -203,13 +203,8 @@ fn pack(dtypes: impl Iterator<Item = DType>) -> u64 {
 }
 
 /// How many neighbours of a line of a view are loaded at once: 1 where packs would not be aligned.
-pub(crate) fn aligned_pack<const N: usize>(
-    x: GpuView<'_>,
-    length: u64,
-    outer: &[u64],
-    dtypes: [DType; N],
-) -> u64 {
-    let each = pack(dtypes.into_iter());
+pub(crate) fn aligned_pack(x: GpuView<'_>, length: u64, outer: &[u64]) -> u64 {
+    let each = pack([x.dtype()].into_iter());
     let offset = x.layout().start_offset() as u64;
     let mut starts = outer.iter().chain([&length, &offset]);
     match starts.all(|at| at.is_multiple_of(each)) {

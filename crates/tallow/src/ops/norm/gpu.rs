@@ -60,7 +60,7 @@ pub(super) fn norm(inputs: &[GpuView<'_>], eps: f32, out: &GpuStorage) -> Result
         .define("XT", dtype_word(x.dtype()))
         .define("WIDE", u32::from(x.dtype() == DType::F64))
         .define("LAYER", u32::from(bias.is_some()));
-    let each = rows.pack(x, [x.dtype()]);
+    let each = rows.pack(x);
     let packed = |(offset, stride): (u64, u64)| stride == 1 && offset.is_multiple_of(each);
     let packed = packed(place(weight)) && packed(place(bias.unwrap_or(weight)));
     let (variant, groups) = rows.share(variant, if packed { each } else { 1 });

@@ -146,12 +146,7 @@ impl Split {
     fn pack(&self, x: GpuView<'_>) -> u64 {
         let (inner, strides) = (&self.reduced.0, &self.reduced.1);
         match inner.rank == 1 && strides[0] == 1 && !self.columns {
-            true => aligned_pack(
-                x,
-                self.length,
-                &self.kept.1[..self.kept.0.rank as usize],
-                [x.dtype()],
-            ),
+            true => aligned_pack(x, self.length, &self.kept.1[..self.kept.0.rank as usize]),
             false => 1,
         }
     }

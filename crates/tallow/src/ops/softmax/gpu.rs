@@ -17,6 +17,6 @@ pub(super) fn softmax(x: GpuView<'_>, out: &GpuStorage) -> Result<()> {
     let variant = Variant::new(&SOFTMAX)
         .define("XT", dtype_word(x.dtype()))
         .define("WIDE", u32::from(x.dtype() == DType::F64));
-    let (variant, groups) = rows.share(variant, rows.pack(x, [x.dtype()]));
+    let (variant, groups) = rows.share(variant, rows.pack(x));
     launch(&variant, [x], out, &rows, groups)
 }
