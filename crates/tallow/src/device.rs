@@ -169,8 +169,9 @@ impl Device {
     }
 
     /// True if both are the same device.
+    #[inline]
     pub fn same_device(&self, rhs: &Self) -> bool {
-        self.location() == rhs.location()
+        (self.is_cpu() && rhs.is_cpu()) || self.location() == rhs.location()
     }
 
     /// True for the processor.

@@ -3,7 +3,7 @@
 //! Element `(i0, …, ik)` is at `start_offset + Σ i·stride`, all in elements. Views (narrow,
 //! transpose, broadcast) change the layout and leave the buffer as it is. A stride of 0 repeats.
 
-use crate::shape::Dim;
+use crate::shape::{Dim, Sizes};
 use crate::{Error, Result, Shape};
 
 /// How two layouts over one buffer relate.
@@ -20,11 +20,22 @@ pub enum LayoutRelation {
 }
 
 /// Shape, strides and offset of a view, in elements.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Layout {
     shape: Shape,
-    stride: Vec<usize>,
+    stride: Sizes,
     start_offset: usize,
+}
+
+impl Clone for Layout {
+    #[inline]
+    fn clone(&self) -> Self {
+        Self {
+            shape: self.shape.clone(),
+            stride: Sizes::from_slice(&self.stride),
+            start_offset: self.start_offset,
+        }
+    }
 }
 
 impl Layout {
@@ -32,22 +43,22 @@ impl Layout {
     pub fn new(shape: Shape, stride: Vec<usize>, start_offset: usize) -> Self {
         Self {
             shape,
-            stride,
+            stride: Sizes::from_slice(&stride),
             start_offset,
         }
     }
 
     /// Row-major from the buffer's start.
-    #[inline]
+    #[inline(always)]
     pub fn contiguous<S: Into<Shape>>(shape: S) -> Self {
         Self::contiguous_with_offset(shape, 0)
     }
 
     /// Row-major from an offset.
-    #[inline]
+    #[inline(always)]
     pub fn contiguous_with_offset<S: Into<Shape>>(shape: S, start_offset: usize) -> Self {
         let shape = shape.into();
-        let stride = shape.stride_contiguous();
+        let stride = shape.strides();
         Self {
             shape,
             stride,
@@ -191,7 +202,7 @@ impl Layout {
             Some(end) if end <= size => {}
             _ => return Err(error("start + len passes the dim's size")),
         }
-        let mut dims = self.dims().to_vec();
+        let mut dims = Sizes::from_slice(self.dims());
         dims[dim] = len;
         // In a view of no elements an offset could leave the buffer.
         let start_offset = if dims.contains(&0) {
@@ -200,7 +211,7 @@ impl Layout {
             self.start_offset + self.stride[dim] * start
         };
         Ok(Self {
-            shape: Shape::from(dims),
+            shape: Shape::from(&dims[..]),
             stride: self.stride.clone(),
             start_offset,
         })
@@ -213,11 +224,11 @@ impl Layout {
             dim1.to_index(&self.shape, op)?,
             dim2.to_index(&self.shape, op)?,
         );
-        let (mut dims, mut stride) = (self.dims().to_vec(), self.stride.clone());
+        let (mut dims, mut stride) = (Sizes::from_slice(self.dims()), self.stride.clone());
         dims.swap(dim1, dim2);
         stride.swap(dim1, dim2);
         Ok(Self {
-            shape: Shape::from(dims),
+            shape: Shape::from(&dims[..]),
             stride,
             start_offset: self.start_offset,
         })
@@ -235,9 +246,9 @@ impl Layout {
                 self.shape
             );
         }
-        let pick = |from: &[usize]| idxs.iter().map(|&idx| from[idx]).collect::<Vec<_>>();
+        let pick = |from: &[usize]| idxs.iter().map(|&idx| from[idx]).collect::<Sizes>();
         Ok(Self {
-            shape: Shape::from(pick(self.dims())),
+            shape: Shape::from(&pick(self.dims())[..]),
             stride: pick(&self.stride),
             start_offset: self.start_offset,
         })
@@ -254,7 +265,7 @@ impl Layout {
             .rank()
             .checked_sub(self.shape.rank())
             .ok_or_else(error)?;
-        let mut stride = vec![0; added];
+        let mut stride: Sizes = smallvec::smallvec![0; added];
         for ((&to, &from), &step) in shape.dims()[added..]
             .iter()
             .zip(self.dims())

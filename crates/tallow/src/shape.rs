@@ -5,13 +5,25 @@
 //! an index or [`D::Minus1`] and its kin, counted from the end.
 
 use crate::{Error, Result, bail};
+use smallvec::{SmallVec, smallvec};
 
 /// The sizes of a tensor's dimensions. Rank 0 is a scalar.
-#[derive(Clone, PartialEq, Eq, Hash, Default)]
-pub struct Shape(Vec<usize>);
+#[derive(PartialEq, Eq, Hash, Default)]
+pub struct Shape(Sizes);
+
+/// A number for each dimension; up to four lie in place, without an allocation.
+pub(crate) type Sizes = SmallVec<[usize; 4]>;
 
 /// The shape of a scalar.
-pub const SCALAR: Shape = Shape(Vec::new());
+pub const SCALAR: Shape = Shape(SmallVec::new_const());
+
+impl Clone for Shape {
+    #[inline]
+    fn clone(&self) -> Self {
+        // As one copy; the list's own `clone` goes size by size.
+        Self(Sizes::from_slice(&self.0))
+    }
+}
 
 impl std::fmt::Debug for Shape {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -22,7 +34,7 @@ impl std::fmt::Debug for Shape {
 impl Shape {
     /// A shape of these sizes.
     pub fn from_dims(dims: &[usize]) -> Self {
-        Self(dims.to_vec())
+        Self(SmallVec::from_slice(dims))
     }
 
     /// The number of dimensions.
@@ -37,7 +49,7 @@ impl Shape {
 
     /// The sizes as a vector.
     pub fn into_dims(self) -> Vec<usize> {
-        self.0
+        self.0.into_vec()
     }
 
     /// The size of one dimension.
@@ -74,9 +86,17 @@ impl Shape {
 
     /// Row-major strides, in elements: `[2, 3, 4]` gives `[12, 4, 1]`.
     pub fn stride_contiguous(&self) -> Vec<usize> {
-        let mut strides = vec![1; self.rank()];
-        for dim in (1..self.rank()).rev() {
-            strides[dim - 1] = strides[dim] * self.0[dim];
+        self.strides().into_vec()
+    }
+
+    /// [`stride_contiguous`](Self::stride_contiguous) in place.
+    #[inline]
+    pub(crate) fn strides(&self) -> Sizes {
+        let mut strides = Sizes::from_slice(&self.0);
+        let mut step = 1usize;
+        for stride in strides.iter_mut().rev() {
+            // The last product is not used, and may pass what a number holds.
+            step = step.wrapping_mul(std::mem::replace(stride, step));
         }
         strides
     }
@@ -104,7 +124,7 @@ impl Shape {
 
     /// This shape with more dimensions behind.
     pub fn extend(mut self, additional_dims: &[usize]) -> Self {
-        self.0.extend(additional_dims);
+        self.0.extend_from_slice(additional_dims);
         self
     }
 
@@ -124,7 +144,7 @@ impl Shape {
             _ => None,
         });
         merged
-            .collect::<Option<Vec<_>>>()
+            .collect::<Option<Sizes>>()
             .map(Shape)
             .ok_or_else(|| Error::ShapeMismatchBinaryOp {
                 lhs: self.clone(),
@@ -141,22 +161,22 @@ impl From<()> for Shape {
 }
 impl From<usize> for Shape {
     fn from(size: usize) -> Self {
-        Self(vec![size])
+        Self(smallvec![size])
     }
 }
 impl From<&[usize]> for Shape {
     fn from(dims: &[usize]) -> Self {
-        Self(dims.to_vec())
+        Self(SmallVec::from_slice(dims))
     }
 }
 impl From<Vec<usize>> for Shape {
     fn from(dims: Vec<usize>) -> Self {
-        Self(dims)
+        Self::from_dims(&dims)
     }
 }
 impl From<&Vec<usize>> for Shape {
     fn from(dims: &Vec<usize>) -> Self {
-        Self(dims.clone())
+        Self::from_dims(dims)
     }
 }
 impl From<&Shape> for Shape {
@@ -166,12 +186,12 @@ impl From<&Shape> for Shape {
 }
 impl<const N: usize> From<[usize; N]> for Shape {
     fn from(dims: [usize; N]) -> Self {
-        Self(dims.to_vec())
+        Self(SmallVec::from_slice(&dims))
     }
 }
 impl<const N: usize> From<&[usize; N]> for Shape {
     fn from(dims: &[usize; N]) -> Self {
-        Self(dims.to_vec())
+        Self(SmallVec::from_slice(dims))
     }
 }
 
@@ -186,7 +206,7 @@ macro_rules! tuples {
         $(
             impl From<($(size_tuple!($name),)+)> for Shape {
                 fn from(($($name,)+): ($(size_tuple!($name),)+)) -> Self {
-                    Self(vec![$($name),+])
+                    Self(smallvec![$($name),+])
                 }
             }
             impl Shape {
@@ -262,7 +282,7 @@ impl crate::Tensor {
 
 impl From<(usize, usize, usize, usize, usize, usize)> for Shape {
     fn from((a, b, c, d, e, f): (usize, usize, usize, usize, usize, usize)) -> Self {
-        Self(vec![a, b, c, d, e, f])
+        Self(smallvec![a, b, c, d, e, f])
     }
 }
 
@@ -420,12 +440,12 @@ impl<S: Into<Shape>> ShapeWithOneHole for S {
 fn fill_hole(before: &[usize], behind: &[usize], el_count: usize) -> Result<Shape> {
     let known: usize = before.iter().chain(behind).product();
     if known == 0 && el_count == 0 {
-        return Ok(Shape([before, &[0], behind].concat()));
+        return Ok(Shape::from([before, &[0], behind].concat()));
     }
     if known == 0 || !el_count.is_multiple_of(known) {
         bail!("reshape: {el_count} elements do not fill sizes {before:?} and {behind:?} evenly");
     }
-    Ok(Shape([before, &[el_count / known], behind].concat()))
+    Ok(Shape::from([before, &[el_count / known], behind].concat()))
 }
 
 macro_rules! hole_type {

@@ -183,6 +183,11 @@ impl CpuStorage {
         })
     }
 
+    /// True if the vector has a size that the recycling pool takes.
+    fn is_pooled(&self) -> bool {
+        each_storage!(self, data => recycle::takes(data))
+    }
+
     /// Gives the vector back to the recycling pool.
     fn recycle(self) {
         each_storage!(self, data => recycle::give(data))
@@ -261,7 +266,7 @@ fn not_on_cpu() -> Error {
 pub(crate) struct StorageCell(RwLock<Storage>);
 
 impl StorageCell {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn new(storage: Storage) -> Self {
         Self(RwLock::new(storage))
     }
@@ -280,10 +285,11 @@ impl StorageCell {
 impl Drop for StorageCell {
     fn drop(&mut self) {
         let cell = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
-        match std::mem::replace(cell, Storage::Cpu(CpuStorage::U8(Vec::new()))) {
-            Storage::Cpu(storage) => storage.recycle(),
-            // The runtime's own pool takes the buffer.
-            Storage::Cuda(_) | Storage::Metal(_) | Storage::OpenCl(_) => {}
+        // The runtime's own pool takes a GPU's buffer, and the allocator a small vector.
+        if let Storage::Cpu(storage) = cell
+            && storage.is_pooled()
+        {
+            std::mem::replace(storage, CpuStorage::U8(Vec::new())).recycle();
         }
     }
 }

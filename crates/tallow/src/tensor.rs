@@ -74,7 +74,7 @@ impl Tensor {
     }
 
     /// A new tensor, with what made it.
-    #[inline]
+    #[inline(always)] // moving the parts through memory is waited for
     pub(crate) fn recorded(storage: Storage, layout: Layout, node: Option<Node>) -> Self {
         let (dtype, device) = (storage.dtype(), storage.device());
         let storage = Arc::new(StorageCell::new(storage));

@@ -60,9 +60,13 @@ pools!(u8, u32, i16, i32, i64, bf16, f16, f32, f64, F8E4M3);
 /// A vector of `count` elements whose values mean nothing.
 pub fn take<T: Recycle>(count: usize) -> Vec<T> {
     let bytes = count * size_of::<T>();
-    if bytes >= POOLED_BYTES_MIN
-        && let Some(mut found) = take_waiting::<T>(count)
-    {
+    if bytes < POOLED_BYTES_MIN {
+        // The allocator has small pieces at hand, but not zeroed ones.
+        let mut small = Vec::with_capacity(count);
+        small.resize(count, T::blank());
+        return small;
+    }
+    if let Some(mut found) = take_waiting::<T>(count) {
         // Growing stays within the capacity, so it never allocates.
         found.resize(count, T::blank());
         return found;
@@ -85,13 +89,19 @@ fn take_waiting<T: Recycle>(count: usize) -> Option<Vec<T>> {
     Some(found)
 }
 
+/// True if the pool takes vectors of this one's size.
+#[inline]
+pub fn takes<T: Recycle>(vector: &Vec<T>) -> bool {
+    (POOLED_BYTES_MIN..=POOLED_BYTES_MAX).contains(&(vector.capacity() * size_of::<T>()))
+}
+
 /// Gives a vector back.
 pub fn give<T: Recycle>(vector: Vec<T>) {
-    let capacity = vector.capacity();
-    let bytes = capacity * size_of::<T>();
-    if !(POOLED_BYTES_MIN..=POOLED_BYTES_MAX).contains(&bytes) {
+    if !takes(&vector) {
         return;
     }
+    let capacity = vector.capacity();
+    let bytes = capacity * size_of::<T>();
     let freed = {
         let mut waiting = T::pool().0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = POOLED_BYTES.fetch_add(bytes, Ordering::Relaxed);

@@ -1,6 +1,6 @@
 //! Typed strided views: what a CPU kernel is handed.
 
-use crate::{CpuStorage, DType, Layout, Result, WithDType};
+use crate::{CpuStorage, DType, Error, Layout, Result, WithDType};
 
 /// An operand before its type is known: a storage and the layout into it.
 #[derive(Clone, Copy, Debug)]
@@ -11,15 +11,10 @@ pub struct CpuView<'a> {
 
 impl<'a> CpuView<'a> {
     /// A view of a storage; an error if the layout reaches past the storage's end.
-    #[inline]
+    #[inline(always)] // a result in memory is waited for
     pub fn new(storage: &'a CpuStorage, layout: &'a Layout) -> Result<Self> {
         if layout.span_end() > storage.len() {
-            crate::bail!(
-                "view: layout {} at offset {} reaches past the storage: {} elements",
-                layout.describe(),
-                layout.start_offset(),
-                storage.len()
-            );
+            return Err(past_the_end(storage, layout));
         }
         Ok(Self { storage, layout })
     }
@@ -55,6 +50,16 @@ impl<'a> CpuView<'a> {
             strides: self.layout.stride(),
         })
     }
+}
+
+#[cold]
+fn past_the_end(storage: &CpuStorage, layout: &Layout) -> Error {
+    Error::Msg(format!(
+        "view: layout {} at offset {} reaches past the storage: {} elements",
+        layout.describe(),
+        layout.start_offset(),
+        storage.len()
+    ))
 }
 
 /// A strided view of elements. `data` starts at the view's first element and ends after its last;

@@ -23,7 +23,8 @@ pub use tallow_gpu::{
 /// A buffer on a GPU.
 #[derive(Debug)]
 pub struct GpuStorage {
-    buffer: Buffer,
+    // In a place of its own, so that a storage in main memory, moved more often, is no larger.
+    buffer: Box<Buffer>,
     count: usize,
     dtype: DType,
 }
@@ -51,7 +52,7 @@ impl GpuStorage {
         // A launch's range may name no bytes, but a buffer has some.
         let buffer = device.buffer(bytes.max(1))?;
         Ok(Self {
-            buffer,
+            buffer: Box::new(buffer),
             count,
             dtype,
         })

@@ -61,6 +61,7 @@ impl<F: Formula> Op for Binary<F> {
     fn name(&self) -> &'static str {
         F::NAME
     }
+    #[inline]
     fn infer(&self, inputs: &[&Tensor]) -> Result<(Shape, DType)> {
         Ok((
             same_shape(inputs[0], inputs[1], F::NAME)?.clone(),
