@@ -6,6 +6,7 @@
 //!
 //! ```text
 //! matmul ─┬─► skinny   m or n at most 8: the large side is read once, where it lies
+//!         ├─► direct   small, f32 or f64, rows contiguous: both sides are read where they lie
 //!         └─► packed   both sides packed into panels, tiles of the output as tasks
 //!                │
 //!             kernels  generic over the level (tallow_simd::Simd) and the element type
@@ -21,6 +22,7 @@
 //! Read on in `matmul.rs` (the choice), `packed.rs` (blocks and tiles), `kernels/micro.rs`.
 
 mod columns;
+mod direct;
 mod element;
 mod kernels;
 mod mat;

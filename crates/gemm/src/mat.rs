@@ -1,5 +1,7 @@
 //! [`MatRef`]: a borrowed matrix of any strides, checked once; and what can be wrong with one.
 
+use crate::element::Element;
+
 /// A borrowed `rows × cols` matrix: element (i, j) lies at `i · row_stride + j · col_stride`.
 ///
 /// Strides are in elements and may be 0 (a broadcast row or column).
@@ -92,6 +94,19 @@ impl<'a, T> MatRef<'a, T> {
     #[inline]
     pub(crate) fn from(&self, row: usize, col: usize) -> &'a [T] {
         &self.data[row * self.row_stride + col * self.col_stride..]
+    }
+}
+
+impl<'a, T: Element> MatRef<'a, T> {
+    /// The view itself, if the type is its own accumulator.
+    pub(crate) fn wide(self) -> Option<MatRef<'a, T::Acc>> {
+        Some(MatRef {
+            data: T::already_wide(self.data)?,
+            rows: self.rows,
+            cols: self.cols,
+            row_stride: self.row_stride,
+            col_stride: self.col_stride,
+        })
     }
 }
 

@@ -4,6 +4,7 @@ use tallow_simd::{Kernel, Simd, dispatch};
 use tallow_threads::{DisjointMut, num_threads, parallel_for, with_num_threads};
 
 use crate::columns::{Columns, Right};
+use crate::direct::Direct;
 use crate::element::{Element, GemmElement};
 use crate::mat::{MatError, MatRef};
 use crate::packed::{self, OutRows};
@@ -261,15 +262,11 @@ fn multiply<S: Simd, T: Element>(
     } else if cols <= MAX_VECTORS {
         skinny(rhs.t(), lhs, 1, cols);
     } else {
-        packed::multiply(
-            simd,
-            lhs,
-            Right::Stored(rhs),
-            out,
-            OutRows {
-                offset,
-                row_stride: cols,
-            },
-        );
+        let row_stride = cols;
+        let place = OutRows { offset, row_stride };
+        match Direct::new(lhs, rhs, out, place) {
+            Some(direct) => direct.multiply(simd),
+            None => packed::multiply(simd, lhs, Right::Stored(rhs), out, place),
+        }
     }
 }

@@ -36,7 +36,7 @@ use crate::split::Split;
 /// right panel of two vectors is 64 KiB and the left side of a tile 288 KiB of f32, which a
 /// second-level cache of 512 KiB and more holds together. (On a Zen 4 with 1 MiB, 2026-11, 256
 /// steps ran at 0.97 of the speed and 1024 the same.)
-const SLICE_STEPS: usize = 512;
+pub(crate) const SLICE_STEPS: usize = 512;
 
 /// Rows of a tile: see above.
 const TILE_ROWS: usize = 144;
@@ -50,7 +50,7 @@ const TILES_PER_THREAD: usize = 8;
 
 /// Least floating-point operations of a tile: about 10 µs of one core, against some 1 µs for
 /// handing out a task.
-const TILE_OPERATIONS: usize = 1 << 20;
+pub(crate) const TILE_OPERATIONS: usize = 1 << 20;
 
 /// Panels in one packing task: some 10 to 20 µs.
 const PACK_PANELS: usize = 2;

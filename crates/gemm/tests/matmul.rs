@@ -265,6 +265,10 @@ fn sizes_around_the_tile_edges_agree() {
         cases.push(plain(15, 17, k));
     }
     check_all(&cases);
+    // Rows that are not contiguous are packed however small the product is.
+    let lhs = Layout::Transposed;
+    let packed: Vec<Case> = cases.into_iter().map(|case| Case { lhs, ..case }).collect();
+    check_all(&packed);
 }
 
 #[test]
@@ -335,7 +339,7 @@ fn inner_sizes_of_several_slices_and_blocks_agree() {
 
 #[test]
 fn outputs_of_several_tiles_and_blocks_agree() {
-    check_all(&[plain(161, 130, 70)]);
+    check_all(&[plain(161, 130, 70), plain(161, 130, 140)]);
     at_each_level(|level| {
         check::<f32>(plain(9, 2100, 20), level);
         check::<bf16>(plain(2100, 9, 20), level);

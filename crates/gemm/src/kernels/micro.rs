@@ -12,6 +12,8 @@
 //!
 //! Each height up to the largest is a function of its own, so that an edge costs no wasted work
 //! and m = 15 can be 8 + 7 rows instead of 14 + 1. Each number of vectors likewise.
+//!
+//! Two forms: [`micro`] reads packed panels, [`micro_in_place`] the operands themselves.
 
 use tallow_simd::{Level, Simd};
 
@@ -85,35 +87,143 @@ fn tile<S: Simd, A: Accumulator, const H: usize, const V: usize>(simd: S, produc
     simd.vectorize(
         #[inline(always)]
         || {
-            let lanes = A::lanes::<S>();
             for row in 0..H {
                 product.out.prefetch(row, product.cols);
             }
-            let zero = A::splat(simd, A::default());
-            let mut sums = [[zero; V]; H];
+            let mut sums = [[A::splat(simd, A::default()); V]; H];
             let lefts = product.left.chunks_exact(H);
-            let rights = product.right.chunks_exact(V * lanes);
+            let rights = product.right.chunks_exact(V * A::lanes::<S>());
             for (left, right) in lefts.zip(rights) {
-                let mut row = [zero; V];
-                for (vector, part) in row.iter_mut().zip(right.chunks_exact(lanes)) {
-                    *vector = A::load(simd, part);
-                }
-                for (sums, value) in sums.iter_mut().zip(left) {
-                    let value = A::splat(simd, *value);
-                    for (sum, vector) in sums.iter_mut().zip(row) {
-                        *sum = A::fma(simd, value, vector, *sum);
-                    }
-                }
+                add_step(
+                    simd,
+                    &mut sums,
+                    right,
+                    #[inline(always)]
+                    |row| left[row],
+                );
             }
-            let mut out = product.out;
-            for (i, sums) in sums.into_iter().enumerate() {
-                let row = out.row(i, product.cols);
-                for (sum, part) in sums.into_iter().zip(row.chunks_mut(lanes)) {
-                    write(simd, sum, part, product.accumulate);
-                }
-            }
+            write_tile(simd, sums, product.out, product.cols, product.accumulate);
         },
     );
+}
+
+/// Rows of the largest tile of [`micro_in_place`]: eight pointers to rows stay in registers.
+pub(crate) const fn rows_in_place(level: Level) -> usize {
+    let rows = rows_per_tile(level);
+    if rows < 8 { rows } else { 8 }
+}
+
+/// What [`micro_in_place`] multiplies and where the result goes.
+pub(crate) struct InPlace<'a, A> {
+    /// Row `i` of the left side is `steps` elements from `i · left_stride` on.
+    pub(crate) left: &'a [A],
+    pub(crate) left_stride: usize,
+    /// Row `step` of the right side is a whole number of vectors from `step · right_stride` on.
+    pub(crate) right: &'a [A],
+    pub(crate) right_stride: usize,
+    pub(crate) steps: usize,
+    /// Rows of the tile, at most [`rows_in_place`].
+    pub(crate) rows: usize,
+    /// Columns of the tile.
+    pub(crate) cols: usize,
+    /// The output, which is overwritten.
+    pub(crate) out: Tile<'a, A>,
+}
+
+/// Multiplies sides that are not packed, in the order in which [`micro`] does.
+pub(crate) fn micro_in_place<S: Simd, A: Accumulator>(simd: S, product: InPlace<'_, A>) {
+    match product.cols.div_ceil(A::lanes::<S>()) {
+        1 => in_place_by_rows::<S, A, 1>(simd, product),
+        2 => in_place_by_rows::<S, A, 2>(simd, product),
+        3 if vectors_per_tile(S::LEVEL) >= 3 => in_place_by_rows::<S, A, 3>(simd, product),
+        vectors => unreachable!("matmul: no tile is {vectors} vectors wide"),
+    }
+}
+
+fn in_place_by_rows<S: Simd, A: Accumulator, const V: usize>(simd: S, product: InPlace<'_, A>) {
+    macro_rules! match_rows {
+        ($($rows:literal)*) => {
+            match product.rows {
+                $($rows if $rows <= rows_in_place(S::LEVEL) => {
+                    tile_in_place::<S, A, $rows, V>(simd, product);
+                })*
+                rows => unreachable!("matmul: no tile has {rows} rows"),
+            }
+        };
+    }
+    match_rows!(1 2 3 4 5 6 7 8);
+}
+
+#[inline(never)]
+fn tile_in_place<S: Simd, A: Accumulator, const H: usize, const V: usize>(
+    simd: S,
+    product: InPlace<'_, A>,
+) {
+    simd.vectorize(
+        #[inline(always)]
+        || {
+            for row in 0..H {
+                product.out.prefetch(row, product.cols);
+            }
+            let steps = product.steps;
+            let mut lefts: [&[A]; H] = [&[]; H];
+            for (row, left) in lefts.iter_mut().enumerate() {
+                *left = &product.left[row * product.left_stride..][..steps];
+            }
+            let mut sums = [[A::splat(simd, A::default()); V]; H];
+            (0..steps).for_each(
+                #[inline(always)]
+                |step| {
+                    let right = &product.right[step * product.right_stride..];
+                    add_step(
+                        simd,
+                        &mut sums,
+                        &right[..V * A::lanes::<S>()],
+                        #[inline(always)]
+                        |row| lefts[row][step],
+                    );
+                },
+            );
+            write_tile(simd, sums, product.out, product.cols, false);
+        },
+    );
+}
+
+/// Adds the products of one step: `V` vectors of the right side with an element of each row.
+#[inline(always)]
+fn add_step<S: Simd, A: Accumulator, const H: usize, const V: usize>(
+    simd: S,
+    sums: &mut [[A::Vector<S>; V]; H],
+    right: &[A],
+    left: impl Fn(usize) -> A,
+) {
+    let mut row = [A::splat(simd, A::default()); V];
+    for (vector, part) in row.iter_mut().zip(right.chunks_exact(A::lanes::<S>())) {
+        *vector = A::load(simd, part);
+    }
+    for (i, sums) in sums.iter_mut().enumerate() {
+        let value = A::splat(simd, left(i));
+        for (sum, vector) in sums.iter_mut().zip(row) {
+            *sum = A::fma(simd, value, vector, *sum);
+        }
+    }
+}
+
+/// Writes the sums, or adds them to what is there.
+#[inline(always)]
+fn write_tile<S: Simd, A: Accumulator, const H: usize, const V: usize>(
+    simd: S,
+    sums: [[A::Vector<S>; V]; H],
+    mut out: Tile<'_, A>,
+    cols: usize,
+    accumulate: bool,
+) {
+    for (i, sums) in sums.into_iter().enumerate() {
+        let row = out.row(i, cols);
+        for (sum, part) in sums.into_iter().zip(row.chunks_mut(A::lanes::<S>())) {
+            write(simd, sum, part, accumulate);
+        }
+    }
 }
 
 /// Writes one vector, or what fits of it, or adds it to what is there.
