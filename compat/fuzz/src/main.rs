@@ -31,6 +31,9 @@ use tallow::testing::{Draw, smallest};
 /// Sizes, dtype, elements.
 type Values = (Vec<usize>, String, Vec<f64>);
 
+/// Programs from one line of progress to the next.
+const STEP: u64 = 10_000;
+
 /// Where candle is not right, and so not asked: the operation, when, and what is wrong.
 type Fault = (&'static str, fn(&Program) -> bool, &'static str);
 
@@ -104,7 +107,10 @@ fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|_| {}));
     let (mut compared, mut told): (u64, Vec<&str>) = (0, Vec::new());
     let mut differ = 0;
-    for seed in (0..cases).map(|at: u64| seed + at) {
+    for (at, seed) in (0..cases).map(|at: u64| (at, seed + at)) {
+        if at > 0 && at % STEP == 0 {
+            eprintln!("{at} of {cases} programs, {compared} compared, {differ} differ");
+        }
         let mut draw = Draw::new(seed);
         let drawn = program::draw(&mut draw);
         match judge(&drawn) {

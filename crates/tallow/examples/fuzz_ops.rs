@@ -1,12 +1,17 @@
 //! Random cases of every operation against the naive references: see `tallow::testing::fuzz`.
 //! `cargo xtask fuzz-ops` runs it; arguments: seed, cases, part of a family's name.
 //!
-//! What fails is printed as a minimised case with its seed; a run of one case of that seed has it
-//! again.
-#![allow(clippy::print_stdout)]
+//! What fails is printed when it is found, as a minimised case with its seed; a run of one case of
+//! that seed has it again. How far the run is goes to standard error.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
 
+use std::collections::HashSet;
+use std::time::Instant;
 use tallow::testing::fuzz;
 use tallow::{Result, bail};
+
+/// Cases from one line of progress to the next.
+const STEP: u64 = 10_000;
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -17,14 +22,22 @@ fn main() -> Result<()> {
     // A panic is a failure that is told with its case; the search for a smaller one has thousands.
     std::panic::set_hook(Box::new(|_| {}));
     let filter = arguments.get(2).map_or("", String::as_str);
-    let found = fuzz(seed, cases, filter)?;
-    let _ = std::panic::take_hook();
-    for (op, told) in &found.failures {
-        println!("{op}: {told}\n");
+    let (start, mut failed, mut told) = (Instant::now(), 0, HashSet::new());
+    for done in (0..cases).step_by(STEP as usize) {
+        let found = fuzz(seed.wrapping_add(done), STEP.min(cases - done), filter)?;
+        failed += found.failed;
+        for (op, text) in &found.failures {
+            if told.insert(*op) {
+                println!("{op}: {text}\n");
+            }
+        }
+        let (done, seconds) = (done + found.trials, start.elapsed().as_secs());
+        eprintln!("{done} of {cases} cases in {seconds} s, {failed} failed");
     }
-    match found.failed {
-        0 => println!("{} cases from seed {seed}: all right", found.trials),
-        failed => bail!("{failed} of {} cases failed", found.trials),
+    let _ = std::panic::take_hook();
+    match failed {
+        0 => println!("{cases} cases from seed {seed}: all right"),
+        failed => bail!("{failed} of {cases} cases failed"),
     }
     Ok(())
 }

@@ -6,6 +6,54 @@ use super::{copy, recycle};
 use crate::WithDType;
 use tallow_simd::{Kernel, Simd};
 
+/// Vectors that are added up one after the other before their sum goes into a [`PairwiseSum`].
+pub const SUM_VECTORS: usize = 32;
+
+/// A sum of many parts that adds like to like (pairwise summation: Higham, Accuracy and Stability
+/// of Numerical Algorithms, 4.2). Equal numbers all round alike, and one running sum of thousands
+/// of them drifts.
+pub struct PairwiseSum<S: Simd> {
+    simd: S,
+    /// Where bit n of the count is set, the sum of 2ⁿ parts.
+    sums: [S::F32; 32],
+    count: u32,
+}
+
+impl<S: Simd> PairwiseSum<S> {
+    /// Of no parts.
+    #[inline(always)]
+    pub fn new(simd: S) -> Self {
+        Self {
+            simd,
+            sums: [simd.splat_f32(0.0); 32],
+            count: 0,
+        }
+    }
+
+    /// Adds a part.
+    #[inline(always)]
+    pub fn add(&mut self, mut part: S::F32) {
+        let full = self.count.trailing_ones() as usize;
+        for sum in &self.sums[..full] {
+            part = self.simd.add_f32(*sum, part);
+        }
+        self.sums[full] = part;
+        self.count += 1;
+    }
+
+    /// The sum of all parts and lanes.
+    #[inline(always)]
+    pub fn total(&self) -> f32 {
+        let mut total = self.simd.splat_f32(0.0);
+        for (level, sum) in self.sums.iter().enumerate() {
+            if self.count >> level & 1 == 1 {
+                total = self.simd.add_f32(total, *sum);
+            }
+        }
+        self.simd.reduce_add_f32(total)
+    }
+}
+
 /// A kernel of one row.
 pub trait RowKernel<A, O>: Copy + Sync {
     /// Writes `dst` from `src`, a row. `scratch` has the row's length and holds values that mean

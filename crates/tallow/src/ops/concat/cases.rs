@@ -163,6 +163,8 @@ fn writes() -> Vec<Case> {
         cases.extend(WRITES.map(|kind| write(kind, [whole, src], dim, start)));
     }
     cases.push(assign([&[5, 7], &[2, 4]], &[1, 2]));
+    // Of no elements, and large enough in two dimensions for a transposed view to go by tiles.
+    cases.push(assign([&[3, 11, 9], &[0, 11, 8]], &[1, 0, 1]));
     cases
 }
 

@@ -1,6 +1,6 @@
 //! A row at a time: sums in vectors of f32, then the scaled row.
 
-use crate::cpu::rows::{RowKernel, for_each_row};
+use crate::cpu::rows::{PairwiseSum, RowKernel, SUM_VECTORS, for_each_row};
 use crate::cpu::vector::VectorFloat;
 use crate::cpu::{CpuView, copy, recycle};
 use crate::{CpuStorage, DType, Result, WithDType, bf16, f16};
@@ -96,13 +96,17 @@ impl<T: VectorFloat> RowKernel<T, T> for Vectors<'_, T> {
             None => 0.0,
         };
         let center = simd.splat_f32(mean);
-        // Two sums, so that one addition need not wait for the last.
-        let mut squares = [simd.splat_f32(0.0); 2];
-        for (at, wide) in scratch.chunks(lanes).enumerate() {
-            let away = simd.sub_f32(simd.load_partial_or_f32(wide, mean), center);
-            squares[at % 2] = simd.fma_f32(away, away, squares[at % 2]);
+        let mut squares = PairwiseSum::new(simd);
+        for block in scratch.chunks(SUM_VECTORS * lanes) {
+            // Two sums, so that one addition need not wait for the last.
+            let mut sums = [simd.splat_f32(0.0); 2];
+            for (at, wide) in block.chunks(lanes).enumerate() {
+                let away = simd.sub_f32(simd.load_partial_or_f32(wide, mean), center);
+                sums[at % 2] = simd.fma_f32(away, away, sums[at % 2]);
+            }
+            squares.add(simd.add_f32(sums[0], sums[1]));
         }
-        let squares = simd.reduce_add_f32(simd.add_f32(squares[0], squares[1]));
+        let squares = squares.total();
         let factor = simd.splat_f32(1.0 / (squares / count + self.eps).sqrt());
         for (at, (wide, dst)) in scratch.chunks(lanes).zip(dst.chunks_mut(lanes)).enumerate() {
             let away = simd.sub_f32(simd.load_partial_f32(wide), center);

@@ -1,7 +1,7 @@
 //! Three passes over a row: maximum, exponentials and their sum, division.
 
 use crate::cpu::CpuView;
-use crate::cpu::rows::{RowKernel, for_each_row};
+use crate::cpu::rows::{PairwiseSum, RowKernel, SUM_VECTORS, for_each_row};
 use crate::cpu::vector::VectorFloat;
 use crate::{CpuStorage, DType, F8E4M3, Result, bf16, f16};
 use tallow_simd::{Simd, math};
@@ -41,14 +41,18 @@ impl<T: VectorFloat> RowKernel<T, T> for Vectors {
             return;
         }
         let base = simd.splat_f32(greatest);
-        let mut total = simd.splat_f32(0.0);
-        for wide in scratch.chunks_mut(lanes) {
-            let shifted = simd.sub_f32(simd.load_partial_or_f32(wide, lowest), base);
-            let weight = math::exp(simd, shifted);
-            total = simd.add_f32(total, weight);
-            simd.store_partial_f32(weight, wide);
+        let mut total = PairwiseSum::new(simd);
+        for block in scratch.chunks_mut(SUM_VECTORS * lanes) {
+            let mut sum = simd.splat_f32(0.0);
+            for wide in block.chunks_mut(lanes) {
+                let shifted = simd.sub_f32(simd.load_partial_or_f32(wide, lowest), base);
+                let weight = math::exp(simd, shifted);
+                sum = simd.add_f32(sum, weight);
+                simd.store_partial_f32(weight, wide);
+            }
+            total.add(sum);
         }
-        let factor = simd.splat_f32(1.0 / simd.reduce_add_f32(total));
+        let factor = simd.splat_f32(1.0 / total.total());
         for (wide, dst) in scratch.chunks(lanes).zip(dst.chunks_mut(lanes)) {
             let weight = simd.mul_f32(simd.load_partial_f32(wide), factor);
             match dst.len() == lanes {
