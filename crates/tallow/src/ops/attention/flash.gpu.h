@@ -18,6 +18,8 @@
 #define Q_SHARED (HEAD > 128)
 /* The place of a chunk of eight features: eight rows' chunks lie in all banks. */
 #define PLACE(row, at) ((row) * CHUNKS + ((at) ^ (HEAD % 64 == 0 ? (row) & 7u : ((row) >> 1) & 3u)))
+/* Scores are in units of ln 2: a weight is a power of two. */
+#define LOG2E 1.44269504f
 #define MMA CAT(mma_, KT)
 #define PAIR CAT(mma_pair_, KT)
 
@@ -90,7 +92,7 @@ KERNEL(attention_flash, WG)(IN(XT, q), IN(KT, k), IN(KT, v), OUT(XT, out),
         top[r] = -INF;
         total[r] = 0.0f;
         float size = 1.0f;
-        factor[r] = p.scale;
+        factor[r] = SOFTCAP ? p.scale : p.scale * LOG2E;
 #if TERMS == 2
         /* The greatest feature comes to lie in 1 to 2, so that f16 holds the row. */
         float most = 0.0f;
@@ -103,7 +105,7 @@ KERNEL(attention_flash, WG)(IN(XT, q), IN(KT, k), IN(KT, v), OUT(XT, out),
         uint exponent = AS_UINT(most) >> 23;
         exponent = exponent < 1u ? 1u : exponent > 253u ? 253u : exponent;
         size = AS_FLOAT((254u - exponent) << 23);
-        factor[r] = p.scale * AS_FLOAT(exponent << 23);
+        factor[r] *= AS_FLOAT(exponent << 23);
 #endif
         UNROLL
         for (uint t = 0u; t < HEAD / 16u; t++) {
@@ -137,6 +139,8 @@ KERNEL(attention_flash, WG)(IN(XT, q), IN(KT, k), IN(KT, v), OUT(XT, out),
     const uint own_last = first + 15u < rows ? first + 15u : rows - 1u;
     const uint own_begin = SEES_FROM(own_first / p.group);
     const uint own_end = SEES_END(own_last / p.group);
+    /* What all of its rows see. */
+    const uint all_begin = SEES_FROM(own_last / p.group), all_end = SEES_END(own_first / p.group);
     uint stage = 0u;
     /* With two stages a tile is on its way while the one before it is worked on. */
     for (uint next = begin; next < end + (STAGES - 1u) * KEYS; next += KEYS) {
@@ -188,34 +192,47 @@ KERNEL(attention_flash, WG)(IN(XT, q), IN(KT, k), IN(KT, v), OUT(XT, out),
                     }
                 }
             }
+            const bool all_see = tile >= all_begin && tile + KEYS <= all_end;
             UNROLL
             for (uint r = 0u; r < 2u; r++) {
-                float most = -INF;
                 UNROLL
                 for (uint j = 0u; j < KEYS / 8u; j++) {
                     UNROLL
                     for (uint c = 0u; c < 2u; c++) {
-                        const uint key = tile + j * 8u + i * 2u + c;
                         float s = score[j][2u * r + c] * factor[r];
-                        if (SOFTCAP) s = p.softcap * tanh(s / p.softcap);
-                        s = key >= from[r] && key < to[r] ? s : -INF;
+                        if (SOFTCAP) s = p.softcap * LOG2E * tanh(s / p.softcap);
                         score[j][2u * r + c] = s;
-                        most = fmax(most, s);
                     }
+                }
+                if (!all_see) {
+                    UNROLL
+                    for (uint j = 0u; j < KEYS / 8u; j++) {
+                        UNROLL
+                        for (uint c = 0u; c < 2u; c++) {
+                            const uint key = tile + j * 8u + i * 2u + c;
+                            if (key < from[r] || key >= to[r]) score[j][2u * r + c] = -INF;
+                        }
+                    }
+                }
+                float most = -INF;
+                UNROLL
+                for (uint j = 0u; j < KEYS / 8u; j++) {
+                    UNROLL
+                    for (uint c = 0u; c < 2u; c++) most = fmax(most, score[j][2u * r + c]);
                 }
                 most = fmax(most, SG_SHUFFLE_XOR(most, 1u));
                 most = fmax(most, SG_SHUFFLE_XOR(most, 2u));
                 /* A NaN among the scores is nobody's maximum, and makes the sums NaN. */
                 most = fmax(most, top[r]);
                 const float base = most == -INF ? 0.0f : most;
-                const float kept = top[r] == -INF ? 0.0f : exp(top[r] - base);
+                const float kept = top[r] == -INF ? 0.0f : EXP2(top[r] - base);
                 top[r] = most;
                 float part = 0.0f;
                 UNROLL
                 for (uint j = 0u; j < KEYS / 8u; j++) {
                     UNROLL
                     for (uint c = 0u; c < 2u; c++) {
-                        const float weight = exp(score[j][2u * r + c] - base);
+                        const float weight = EXP2(score[j][2u * r + c] - base);
                         score[j][2u * r + c] = weight;
                         part += weight;
                     }
