@@ -9,10 +9,6 @@ use crate::sampling::{Sampler, SamplingOptions};
 use crate::tokenizer::Tokenizer;
 use crate::transformer::KvCache;
 
-/// Tokens of a prompt between two looks at the cancel flag: half a second on a slow machine, and
-/// enough at once for the matrix products to run at their full speed.
-const PREFILL_STEP: usize = 512;
-
 /// How to generate.
 #[derive(Clone, Debug)]
 pub struct GenerateOptions {
@@ -207,7 +203,8 @@ impl<'m> Session<'m> {
         }
         self.ids.truncate(reused);
         let mut values = Vec::new();
-        for part in prompt[reused..].chunks(PREFILL_STEP) {
+        // From one look at the flag to the next is some half a second on a slow processor.
+        for part in prompt[reused..].chunks(self.model.chunk_len()) {
             if cancel.load(Ordering::Relaxed) {
                 values.clear();
                 break;

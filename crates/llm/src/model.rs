@@ -266,6 +266,11 @@ impl Model {
         self.decoder.config().context_len
     }
 
+    /// Positions that go through the layers at once.
+    pub(crate) fn chunk_len(&self) -> usize {
+        self.decoder.chunk_len()
+    }
+
     /// How many ids there are.
     pub fn vocabulary_len(&self) -> usize {
         self.decoder.vocabulary_len()

@@ -13,7 +13,7 @@ use tallow_gpu::{KernelCounts, Variant};
 
 use crate::error::{Error, Result};
 use crate::model::Model;
-use crate::transformer::{CHUNK_LEN, KvCache};
+use crate::transformer::{GPU_CHUNK_LEN, KvCache};
 
 /// What a model is made ready for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,10 +88,11 @@ impl std::fmt::Display for WarmUpReport {
 const PROMPT_LEN: usize = 32;
 
 /// Every short prompt's length, and those on both sides of where tiles end, up to what goes through
-/// the layers at once.
+/// the layers at once. Tiles of long prompts have 64 rows and more.
 fn prompt_lengths(max_len: usize) -> Vec<usize> {
-    let max_len = max_len.min(CHUNK_LEN);
-    let tiles = (32..=CHUNK_LEN).step_by(32);
+    let max_len = max_len.min(GPU_CHUNK_LEN);
+    let tiles = (32..512).step_by(32);
+    let tiles = tiles.chain((512..=GPU_CHUNK_LEN).step_by(64));
     let around = tiles.flat_map(|end| [end - 1, end, end + 1]);
     let mut lengths: Vec<usize> = (1..=20).chain(around).chain([max_len]).collect();
     lengths.retain(|&len| len <= max_len);

@@ -14,10 +14,14 @@ use super::step::Step;
 use crate::error::{Error, Result};
 use crate::weights::{Embedding, Linear, Weights};
 
-/// Positions that go through the layers at once: enough for the matrix products to run at their
-/// full speed (a few hundred rows), few enough that all activations of a small model stay in the
-/// last-level cache (512 × 1,536 × 4 bytes is 3 MB).
-pub(crate) const CHUNK_LEN: usize = 512;
+/// Positions that go through the layers at once on the processor: enough for the matrix products
+/// to run at their full speed (a few hundred rows), few enough that all activations of a small model
+/// stay in the last-level cache (512 × 1,536 × 4 bytes is 3 MB).
+const CPU_CHUNK_LEN: usize = 512;
+
+/// The same on a GPU, which wants more tiles of a product than it has units: 512 × 576 in tiles of
+/// 128 × 64 are 36, an H200 has 132.
+pub(crate) const GPU_CHUNK_LEN: usize = 2048;
 
 /// Logits that are held at once: 4 million are 16 MB.
 const LOGITS_MAX: usize = 4 << 20;
@@ -33,6 +37,8 @@ pub(crate) struct Decoder {
     output: Linear,
     rope: Rope,
     window_rope: Option<Rope>,
+    /// Positions that go through the layers at once.
+    chunk_len: usize,
     /// A single token goes through a recorded step.
     has_step: bool,
     /// No other decoder of this process has it.
@@ -97,6 +103,10 @@ impl Decoder {
             embedding,
             output,
             config,
+            chunk_len: match weights.device().gpu() {
+                Some(_) => GPU_CHUNK_LEN,
+                None => CPU_CHUNK_LEN,
+            },
             has_step: false,
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
         };
@@ -106,6 +116,11 @@ impl Decoder {
 
     pub(crate) fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// Positions that go through the layers at once.
+    pub(crate) fn chunk_len(&self) -> usize {
+        self.chunk_len
     }
 
     pub(crate) fn vocabulary_len(&self) -> usize {
@@ -199,7 +214,7 @@ impl Decoder {
     ) -> Result<()> {
         self.check(ids, cache)?;
         let mut start = 0;
-        for chunk in ids.chunks(CHUNK_LEN) {
+        for chunk in ids.chunks(self.chunk_len) {
             let hidden = self.hidden(chunk, cache)?;
             let end = start + chunk.len();
             if end > first {

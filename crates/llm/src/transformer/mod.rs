@@ -18,5 +18,5 @@ mod step;
 
 pub use cache::KvCache;
 pub(crate) use config::{Activation, Config, Window};
-pub(crate) use decoder::{CHUNK_LEN, Decoder};
+pub(crate) use decoder::{Decoder, GPU_CHUNK_LEN};
 pub(crate) use rope::{RopeConfig, RopePairs};
