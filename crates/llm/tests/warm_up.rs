@@ -177,18 +177,24 @@ fn kernels_of_quantized_weights_are_made_while_they_load() {
 fn the_list_has_the_kernels_of_every_length() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.gguf");
-    quantized(&path, [GgmlDType::Q4_1, GgmlDType::Q6K], 640);
+    // More than goes through the layers at once.
+    const LEN: usize = 2200;
+    quantized(&path, [GgmlDType::Q4_1, GgmlDType::Q6K], 2200);
     for api in [Api::Cuda, Api::Metal, Api::OpenCl] {
-        let plain = ["llama", "qwen3", "gemma3"].map(|case| model(case, 640, &on_paper(api)));
+        let plain = ["llama", "qwen3", "gemma3"].map(|case| model(case, LEN, &on_paper(api)));
         let packed = Model::from_gguf(&File::open(&path).unwrap(), &on_paper(api)).unwrap();
         for model in plain.into_iter().chain([packed]) {
             let gpu = model.device().gpu().unwrap();
-            let listed = model.variants(640, 1).unwrap();
+            let listed = model.variants(LEN, 1).unwrap();
             for before in [0, 1, 63, 64, 100, 300, 600] {
-                let some = |len: &usize| before == 0 || *len < 10 || len % 37 == 1;
-                for len in (1..=640 - before).filter(some) {
+                let some = |len: &usize| match (before, *len) {
+                    (_, ..10) | (0, ..=640) => true,
+                    (0, len) => len % 7 == 1,
+                    (_, len) => len % 37 == 1,
+                };
+                for len in (1..=LEN - before).filter(some) {
                     let mut cache = model.new_cache();
-                    for count in [before, len, 1.min(640 - before - len)] {
+                    for count in [before, len, 1.min(LEN - before - len)] {
                         if count > 0 {
                             model.forward(&vec![0; count], &mut cache).unwrap();
                         }
