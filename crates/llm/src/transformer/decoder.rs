@@ -15,8 +15,8 @@ use crate::error::{Error, Result};
 use crate::weights::{Embedding, Linear, Weights};
 
 /// Positions that go through the layers at once on the processor: enough for the matrix products
-/// to run at their full speed (a few hundred rows), few enough that all activations of a small model
-/// stay in the last-level cache (512 × 1,536 × 4 bytes is 3 MB).
+/// to run at their full speed (a few hundred rows), few enough that all activations of a small
+/// model stay in the last-level cache (512 × 1,536 × 4 bytes is 3 MB).
 const CPU_CHUNK_LEN: usize = 512;
 
 /// The same on a GPU, which wants more tiles of a product than it has units: 512 × 576 in tiles of

@@ -79,8 +79,8 @@ fn gelu(x: f64) -> f64 {
 }
 
 /// Up to 1, 2/√π · e^(-x²) · Σ 2ⁿ x²ⁿ⁺¹ / (1 · 3 · … · (2n+1)) (Abramowitz and Stegun 7.1.6), whose
-/// terms have one sign, so that nothing cancels. From there on 1 − e^(-x²)/√π · 1/(x + ½/(x + 1/(x +
-/// 3/2/(x + …)))) (7.1.14), whose rounding is as small beside 1 as what is taken off it.
+/// terms have one sign, so that nothing cancels. From there on 1 − e^(-x²)/√π · 1/(x + ½/(x +
+/// 1/(x + 3/2/(x + …)))) (7.1.14), whose rounding is as small beside 1 as what is taken off it.
 fn erf(x: f64) -> f64 {
     let size = x.abs();
     let scale = (-x * x).exp() / std::f64::consts::PI.sqrt();
