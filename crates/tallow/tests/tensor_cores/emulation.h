@@ -51,6 +51,7 @@ static void run_thread() { kernel(); }
 #define SG_LANE ((uint)current & 31u)
 #define SG_ID ((uint)current >> 5)
 #define FMA(a, b, c) fmaf(a, b, c)
+#define EXP2(x) exp2f(x)
 #define INF INFINITY
 #define AS_UINT(x) as_uint(x)
 #define AS_FLOAT(x) as_float(x)
