@@ -1,10 +1,13 @@
 //! A row at a time: sums in vectors of f32, then the scaled row.
 
-use crate::cpu::rows::{PairwiseSum, RowKernel, SUM_VECTORS, for_each_row};
+use crate::cpu::rows::{PairwiseSum, RowKernel, for_each_row};
 use crate::cpu::vector::VectorFloat;
 use crate::cpu::{CpuView, copy, recycle};
 use crate::{CpuStorage, DType, Result, WithDType, bf16, f16};
 use tallow_simd::Simd;
+
+/// Vectors whose squares are added up, in two sums, before these go into a [`PairwiseSum`].
+const SQUARES: usize = 128;
 
 pub(super) fn norm(inputs: &[CpuView<'_>], eps: f32, out: &mut CpuStorage) -> Result<()> {
     match inputs[0].dtype() {
@@ -97,7 +100,7 @@ impl<T: VectorFloat> RowKernel<T, T> for Vectors<'_, T> {
         };
         let center = simd.splat_f32(mean);
         let mut squares = PairwiseSum::new(simd);
-        for block in scratch.chunks(SUM_VECTORS * lanes) {
+        for block in scratch.chunks(SQUARES * lanes) {
             // Two sums, so that one addition need not wait for the last.
             let mut sums = [simd.splat_f32(0.0); 2];
             for (at, wide) in block.chunks(lanes).enumerate() {
