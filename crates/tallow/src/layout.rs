@@ -211,7 +211,7 @@ impl Layout {
             self.start_offset + self.stride[dim] * start
         };
         Ok(Self {
-            shape: Shape::from(&dims[..]),
+            shape: Shape::of(dims),
             stride: self.stride.clone(),
             start_offset,
         })
@@ -228,7 +228,7 @@ impl Layout {
         dims.swap(dim1, dim2);
         stride.swap(dim1, dim2);
         Ok(Self {
-            shape: Shape::from(&dims[..]),
+            shape: Shape::of(dims),
             stride,
             start_offset: self.start_offset,
         })
@@ -248,7 +248,7 @@ impl Layout {
         }
         let pick = |from: &[usize]| idxs.iter().map(|&idx| from[idx]).collect::<Sizes>();
         Ok(Self {
-            shape: Shape::from(&pick(self.dims())[..]),
+            shape: Shape::of(pick(self.dims())),
             stride: pick(&self.stride),
             start_offset: self.start_offset,
         })

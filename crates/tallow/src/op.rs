@@ -287,25 +287,21 @@ fn distinct_cells<'a>(inputs: &[&'a Tensor]) -> SmallVec<[&'a Arc<StorageCell>; 
 
 /// Locks the operands' buffers for reading, each once.
 pub(crate) fn lock_all<'a>(inputs: &[&'a Tensor]) -> Guards<'a> {
-    let mut guards = Guards::new();
-    let mut lock = |cell: &'a Arc<StorageCell>| guards.push((Arc::as_ptr(cell), cell.read()));
+    let guard = |cell: &'a Arc<StorageCell>| (Arc::as_ptr(cell), cell.read());
     match *inputs {
-        [] => {}
         // Most operations have one or two operands, and many are small: no list is sorted for them.
-        [one] => lock(one.storage_cell()),
+        [one] => Guards::from_iter([guard(one.storage_cell())]),
         [one, other] => {
-            let (mut first, mut last) = (one.storage_cell(), other.storage_cell());
-            if Arc::as_ptr(first) > Arc::as_ptr(last) {
-                std::mem::swap(&mut first, &mut last);
-            }
-            lock(first);
-            if !Arc::ptr_eq(first, last) {
-                lock(last);
-            }
+            let (one, other) = (one.storage_cell(), other.storage_cell());
+            let (first, last) = read_both(one, other);
+            let last = last.map(|last| (Arc::as_ptr(other), last));
+            [(Arc::as_ptr(one), first)]
+                .into_iter()
+                .chain(last)
+                .collect()
         }
-        _ => distinct_cells(inputs).into_iter().for_each(lock),
+        _ => distinct_cells(inputs).into_iter().map(guard).collect(),
     }
-    guards
 }
 
 fn lock_with_target<'a>(

@@ -37,6 +37,11 @@ impl Shape {
         Self(SmallVec::from_slice(dims))
     }
 
+    /// A shape of the sizes in this list.
+    pub(crate) fn of(sizes: Sizes) -> Self {
+        Self(sizes)
+    }
+
     /// The number of dimensions.
     pub fn rank(&self) -> usize {
         self.0.len()
@@ -166,7 +171,7 @@ impl From<usize> for Shape {
 }
 impl From<&[usize]> for Shape {
     fn from(dims: &[usize]) -> Self {
-        Self(SmallVec::from_slice(dims))
+        Self::from_dims(dims)
     }
 }
 impl From<Vec<usize>> for Shape {
@@ -186,12 +191,12 @@ impl From<&Shape> for Shape {
 }
 impl<const N: usize> From<[usize; N]> for Shape {
     fn from(dims: [usize; N]) -> Self {
-        Self(SmallVec::from_slice(&dims))
+        Self::from_dims(&dims)
     }
 }
 impl<const N: usize> From<&[usize; N]> for Shape {
     fn from(dims: &[usize; N]) -> Self {
-        Self(SmallVec::from_slice(dims))
+        Self::from_dims(dims)
     }
 }
 

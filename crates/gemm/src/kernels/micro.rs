@@ -57,29 +57,36 @@ pub(crate) struct Product<'a, A> {
     pub(crate) out: Tile<'a, A>,
 }
 
-/// Multiplies two panels of the same number of steps.
-pub(crate) fn micro<S: Simd, A: Accumulator>(simd: S, product: Product<'_, A>) {
-    match product.cols.div_ceil(A::lanes::<S>()) {
-        1 => by_rows::<S, A, 1>(simd, product),
-        2 => by_rows::<S, A, 2>(simd, product),
-        3 if vectors_per_tile(S::LEVEL) >= 3 => by_rows::<S, A, 3>(simd, product),
-        vectors => unreachable!("matmul: no tile is {vectors} vectors wide"),
-    }
-}
-
-fn by_rows<S: Simd, A: Accumulator, const V: usize>(simd: S, product: Product<'_, A>) {
-    macro_rules! match_rows {
-        ($($rows:literal)*) => {
-            match product.rows {
-                $($rows if $rows <= rows_per_tile(S::LEVEL) => {
-                    tile::<S, A, $rows, V>(simd, product);
-                })*
-                rows => unreachable!("matmul: no tile has {rows} rows"),
+/// A function that calls the tile function of a product's rows and vectors.
+macro_rules! by_shape {
+    ($(#[$doc:meta])* $name:ident, $product:ident, $tile:ident, $most:ident, $($rows:literal)*) => {
+        $(#[$doc])*
+        pub(crate) fn $name<S: Simd, A: Accumulator>(simd: S, product: $product<'_, A>) {
+            fn by_rows<S: Simd, A: Accumulator, const V: usize>(simd: S, product: $product<'_, A>) {
+                match product.rows {
+                    $($rows if $rows <= $most(S::LEVEL) => {
+                        $tile::<S, A, $rows, V>(simd, product);
+                    })*
+                    rows => unreachable!("matmul: no tile has {rows} rows"),
+                }
             }
-        };
-    }
-    match_rows!(1 2 3 4 5 6 7 8 9 10 11 12 13 14);
+            match product.cols.div_ceil(A::lanes::<S>()) {
+                1 => by_rows::<S, A, 1>(simd, product),
+                2 => by_rows::<S, A, 2>(simd, product),
+                3 if vectors_per_tile(S::LEVEL) >= 3 => by_rows::<S, A, 3>(simd, product),
+                vectors => unreachable!("matmul: no tile is {vectors} vectors wide"),
+            }
+        }
+    };
 }
+by_shape!(
+    /// Multiplies two panels of the same number of steps.
+    micro, Product, tile, rows_per_tile, 1 2 3 4 5 6 7 8 9 10 11 12 13 14
+);
+by_shape!(
+    /// Multiplies sides that are not packed, in the order in which [`micro`] does.
+    micro_in_place, InPlace, tile_in_place, rows_in_place, 1 2 3 4 5 6 7 8
+);
 
 /// One function for each shape of tile, entered once for several hundred steps.
 #[inline(never)]
@@ -128,30 +135,6 @@ pub(crate) struct InPlace<'a, A> {
     pub(crate) cols: usize,
     /// The output, which is overwritten.
     pub(crate) out: Tile<'a, A>,
-}
-
-/// Multiplies sides that are not packed, in the order in which [`micro`] does.
-pub(crate) fn micro_in_place<S: Simd, A: Accumulator>(simd: S, product: InPlace<'_, A>) {
-    match product.cols.div_ceil(A::lanes::<S>()) {
-        1 => in_place_by_rows::<S, A, 1>(simd, product),
-        2 => in_place_by_rows::<S, A, 2>(simd, product),
-        3 if vectors_per_tile(S::LEVEL) >= 3 => in_place_by_rows::<S, A, 3>(simd, product),
-        vectors => unreachable!("matmul: no tile is {vectors} vectors wide"),
-    }
-}
-
-fn in_place_by_rows<S: Simd, A: Accumulator, const V: usize>(simd: S, product: InPlace<'_, A>) {
-    macro_rules! match_rows {
-        ($($rows:literal)*) => {
-            match product.rows {
-                $($rows if $rows <= rows_in_place(S::LEVEL) => {
-                    tile_in_place::<S, A, $rows, V>(simd, product);
-                })*
-                rows => unreachable!("matmul: no tile has {rows} rows"),
-            }
-        };
-    }
-    match_rows!(1 2 3 4 5 6 7 8);
 }
 
 #[inline(never)]
