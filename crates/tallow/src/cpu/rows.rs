@@ -4,6 +4,7 @@ use super::map::Cost;
 use super::view::View;
 use super::{copy, recycle};
 use crate::WithDType;
+use smallvec::SmallVec;
 use tallow_simd::{Kernel, Simd};
 
 /// Vectors that are added up one after the other before their sum goes into a [`PairwiseSum`].
@@ -14,8 +15,8 @@ pub const SUM_VECTORS: usize = 32;
 /// of them drifts.
 pub struct PairwiseSum<S: Simd> {
     simd: S,
-    /// Where bit n of the count is set, the sum of 2ⁿ parts.
-    sums: [S::F32; 32],
+    /// For each bit of the count that is set, the highest first, the sum of as many parts.
+    sums: SmallVec<[S::F32; 32]>,
     count: u32,
 }
 
@@ -23,21 +24,19 @@ impl<S: Simd> PairwiseSum<S> {
     /// Of no parts.
     #[inline(always)]
     pub fn new(simd: S) -> Self {
-        Self {
-            simd,
-            sums: [simd.splat_f32(0.0); 32],
-            count: 0,
-        }
+        let (sums, count) = (SmallVec::new(), 0);
+        Self { simd, sums, count }
     }
 
     /// Adds a part.
     #[inline(always)]
     pub fn add(&mut self, mut part: S::F32) {
-        let full = self.count.trailing_ones() as usize;
-        for sum in &self.sums[..full] {
+        let kept = self.sums.len() - self.count.trailing_ones() as usize;
+        for sum in self.sums[kept..].iter().rev() {
             part = self.simd.add_f32(*sum, part);
         }
-        self.sums[full] = part;
+        self.sums.truncate(kept);
+        self.sums.push(part);
         self.count += 1;
     }
 
@@ -45,10 +44,8 @@ impl<S: Simd> PairwiseSum<S> {
     #[inline(always)]
     pub fn total(&self) -> f32 {
         let mut total = self.simd.splat_f32(0.0);
-        for (level, sum) in self.sums.iter().enumerate() {
-            if self.count >> level & 1 == 1 {
-                total = self.simd.add_f32(total, *sum);
-            }
+        for sum in self.sums.iter().rev() {
+            total = self.simd.add_f32(total, *sum);
         }
         self.simd.reduce_add_f32(total)
     }
