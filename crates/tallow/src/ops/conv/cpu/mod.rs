@@ -5,7 +5,7 @@
 //! | kernel of one tap, stride 1, no padding | a matrix product with the image as it lies |
 //! | one channel a group, few results | [`depthwise`]: vectors along the rows of a plane |
 //! | any other | a matrix product with [`patches`] of the image, made while they are packed |
-//! | transposed | [`transposed`]: one such product for each residue of the stride |
+//! | transposed | [`transposed`]: such a product, or one whose rows are then added up |
 //! | gradient of the kernel | [`kernel`]: a product over all positions of the result |
 
 mod depthwise;
@@ -25,12 +25,18 @@ use crate::cpu::walk::Walk;
 use crate::{Result, WithDType};
 use maps::{Lined, Maps};
 use patches::Patches;
+use std::ops::AddAssign;
 use tallow_gemm::{GemmElement, MatRef};
 
 /// An element type that convolutions take: a float, summed in f32 or f64.
-pub(super) trait Element: WithDType + GemmElement<Acc: Recycle> {}
+pub(super) trait Element: WithDType + GemmElement<Acc: Sum> {}
 
-impl<T: WithDType + GemmElement<Acc: Recycle>> Element for T {}
+impl<T: WithDType + GemmElement<Acc: Sum>> Element for T {}
+
+/// What convolutions are summed in.
+pub(super) trait Sum: WithDType + GemmElement + Recycle + AddAssign {}
+
+impl<A: WithDType + GemmElement + Recycle + AddAssign> Sum for A {}
 
 /// The convolution: `out[batch, groups · out_channels, …]`.
 pub(super) fn forward<T: Element>(
@@ -47,7 +53,7 @@ pub(super) fn forward<T: Element>(
     let kernels = matrices(straight.view(kernel), sizes)?;
     let kernels = |at: usize| kernels[at % sizes.groups];
     let count = sizes.batch * sizes.groups;
-    if let Some(images) = pointwise(x, sizes)? {
+    if let Some(images) = pointwise(x, sizes, sizes.in_channels)? {
         return Ok(tallow_gemm::matmul(out, count, &kernels, &|at| images[at])?);
     }
     let lined = Lined::new(x, sizes);
@@ -57,34 +63,45 @@ pub(super) fn forward<T: Element>(
     Ok(())
 }
 
-/// If each result is made of the inputs at one position: each group of each image as a matrix,
-/// `[in_channels, positions]`.
-fn pointwise<'a, T: Element>(x: View<'a, T>, sizes: &Sizes) -> Result<Option<Vec<MatRef<'a, T>>>> {
+/// The images, or results, if each result is made of the inputs at one position.
+fn pointwise<'a, T: Element>(
+    view: View<'a, T>,
+    sizes: &Sizes,
+    channels: usize,
+) -> Result<Option<Vec<MatRef<'a, T>>>> {
     let mut windows = sizes.windows.iter();
     let is_pointwise = sizes.taps() == 1 && windows.all(|at| at.padding == 0 && at.stride == 1);
-    let spatial = Walk::new(&x.dims[2..], [&x.strides[2..]]);
-    if !is_pointwise || sizes.in_channels == 0 || spatial.dims.len() != 1 {
+    if !is_pointwise || channels == 0 {
+        return Ok(None);
+    }
+    images(view, sizes, channels)
+}
+
+/// Each group of each image, or result, of a batch as a matrix, `[channels, positions]`, if the
+/// positions are evenly apart.
+fn images<'a, T: GemmElement>(
+    view: View<'a, T>,
+    sizes: &Sizes,
+    channels: usize,
+) -> Result<Option<Vec<MatRef<'a, T>>>> {
+    let spatial = Walk::new(&view.dims[2..], [&view.strides[2..]]);
+    if spatial.dims.len() != 1 {
         return Ok(None);
     }
     let [stride] = spatial.inner_strides();
+    let cols = view.dims[2..].iter().product();
     let image = |at: usize| {
         let (batch, group) = (at / sizes.groups, at % sizes.groups);
-        let start = batch * x.strides[0] + group * sizes.in_channels * x.strides[1];
-        let (rows, cols) = (sizes.in_channels, sizes.out_count());
-        Ok(MatRef::new(
-            &x.data[start..],
-            rows,
-            cols,
-            x.strides[1],
-            stride,
-        )?)
+        let start = batch * view.strides[0] + group * channels * view.strides[1];
+        let data = view.data.get(start..).unwrap_or_default();
+        Ok(MatRef::new(data, channels, cols, view.strides[1], stride)?)
     };
     let images = (0..sizes.batch * sizes.groups).map(image);
     Ok(Some(images.collect::<Result<_>>()?))
 }
 
 /// The kernel, copied if the elements of one result are not evenly apart.
-fn straight_kernel<T: Element>(kernel: View<'_, T>) -> Straightened<T> {
+fn straight_kernel<T: WithDType>(kernel: View<'_, T>) -> Straightened<T> {
     let merged = Walk::new(&kernel.dims[1..], [&kernel.strides[1..]]);
     copy::straighten_unless(merged.dims.len() == 1, kernel)
 }

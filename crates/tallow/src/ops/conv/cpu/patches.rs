@@ -215,22 +215,65 @@ impl Piece {
         count: usize,
         next: (usize, usize),
     ) {
-        let Range { start, end } = self.inside;
+        let (lanes, Range { start, end }) = (T::Acc::lanes::<S>(), self.inside.clone());
+        let run = Run { simd, count, next };
+        if self.stride == 1 {
+            // Vector by vector: which of its lanes are inside is the same for all channels.
+            for first in (0..self.len).step_by(lanes) {
+                let part = first..self.len.min(first + lanes);
+                let inside = start.clamp(part.start, part.end)..end.clamp(part.start, part.end);
+                // What nothing is read of may lie anywhere.
+                let from = match inside.is_empty() {
+                    true => &[],
+                    false => &data[self.from + inside.start - start..],
+                };
+                let inside = inside.start - first..inside.end - first;
+                run.vector::<T>(from, &mut panel[first..], part.len(), inside);
+            }
+            return;
+        }
         for channel in 0..count {
             let to = &mut panel[channel * next.1..][..self.len];
             zeros::<S, T>(simd, &mut to[..start]);
             zeros::<S, T>(simd, &mut to[end..]);
-            if start == end {
-                continue;
-            }
-            let from = &data[self.from + channel * next.0..];
-            let to = &mut to[start..end];
-            if self.stride == 1 {
-                widen::<S, T>(simd, &from[..end - start], to);
-            } else {
-                for (to, from) in to.iter_mut().zip(from.iter().step_by(self.stride)) {
+            if start < end {
+                let from = data[self.from + channel * next.0..].iter();
+                for (to, from) in to[start..end].iter_mut().zip(from.step_by(self.stride)) {
                     *to = from.widen();
                 }
+            }
+        }
+    }
+}
+
+/// The channels that a piece is copied of.
+struct Run<S> {
+    simd: S,
+    count: usize,
+    next: (usize, usize),
+}
+
+impl<S: Simd> Run<S> {
+    /// Copies the elements inside of one vector of each channel; the others are 0.
+    #[inline(always)]
+    fn vector<T: Element>(&self, from: &[T], to: &mut [T::Acc], len: usize, inside: Range<usize>) {
+        let (simd, zero) = (self.simd, T::Acc::splat(self.simd, T::Acc::default()));
+        let lanes = T::Acc::lanes::<S>();
+        if inside.len() == lanes {
+            for channel in 0..self.count {
+                let from = &from[channel * self.next.0..][..lanes];
+                let to = &mut to[channel * self.next.1..][..lanes];
+                T::Acc::store(simd, T::load(simd, from), to);
+            }
+            return;
+        }
+        for channel in 0..self.count {
+            let to = &mut to[channel * self.next.1..][..len];
+            T::Acc::store_partial(simd, zero, to);
+            if !inside.is_empty() {
+                let from = &from[channel * self.next.0..][..inside.len()];
+                let to = &mut to[inside.clone()];
+                T::Acc::store_partial(simd, T::load_partial(simd, from), to);
             }
         }
     }

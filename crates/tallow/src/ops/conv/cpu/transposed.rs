@@ -1,79 +1,24 @@
-//! Transposed convolutions, as convolutions of stride 1.
+//! Transposed convolutions, in two ways.
 //!
 //! Image position `p` gets `y[o] · w[t]` from each output and tap with `o · stride + offset(t)` at
-//! `p`. Positions of one residue modulo the stride, `p = r + stride · i`, all meet the same taps:
-//! those with `offset(t) ≡ r`, which read `o = i + (r − offset(t)) / stride`. So each residue is a
-//! plain convolution with some of the taps, and no product with the zeros between outputs is made.
-//! With several residues the results are computed apart and then put in their places; that takes
-//! as much memory as one residue of the image.
+//! `p`. With stride 1 it meets every tap, at `o = p − offset(t)`: a plain convolution of y, whose
+//! patches are made while they are packed. With another stride it meets some of the taps, so there
+//! y is multiplied by the kernel first, `[in_channels · taps, positions]`, and each row is then
+//! added to the image where its tap lies. That takes more memory than the image, so it goes by
+//! parts of about [`PART`] elements.
 
-use super::Element;
 use super::maps::Maps;
-use super::patches::Patches;
-use crate::Result;
+use super::patches::{Patches, inside};
+use super::{Element, images, pointwise, straight_kernel};
 use crate::cpu::map::Cost;
+use crate::cpu::walk::Walk;
 use crate::cpu::{View, copy, recycle};
-use crate::ops::conv::geometry::{Sizes, Spatial, Window};
+use crate::ops::conv::geometry::Sizes;
+use crate::{Result, Shape};
 use tallow_gemm::MatRef;
 
-/// Along one dimension: the taps that meet a residue, and where each reads.
-struct Taps {
-    taps: Vec<usize>,
-    reads: Vec<isize>,
-}
-
-impl Taps {
-    /// The taps of each of the first residues.
-    fn table(window: Window, residues: usize, taps: usize) -> Vec<Self> {
-        let stride = window.stride as isize;
-        let mut meeting = vec![Vec::new(); residues];
-        for tap in 0..taps {
-            let residue = window.offset(tap).rem_euclid(stride).unsigned_abs();
-            if let Some(meeting) = meeting.get_mut(residue) {
-                meeting.push(tap);
-            }
-        }
-        let of = |(residue, taps): (usize, Vec<usize>)| {
-            let reads = |&tap: &usize| (residue as isize - window.offset(tap)) / stride;
-            Self {
-                reads: taps.iter().map(reads).collect(),
-                taps,
-            }
-        };
-        meeting.into_iter().enumerate().map(of).collect()
-    }
-}
-
-/// The taps of every residue of the stride that the image has a position of.
-struct Residues {
-    counts: Spatial,
-    taps: [Vec<Taps>; 3],
-}
-
-impl Residues {
-    fn new(sizes: &Sizes) -> Self {
-        let counts: Spatial =
-            std::array::from_fn(|dim| sizes.windows[dim].stride.min(sizes.image[dim]));
-        let taps = std::array::from_fn(|dim| {
-            Taps::table(sizes.windows[dim], counts[dim], sizes.kernel[dim])
-        });
-        Self { counts, taps }
-    }
-
-    /// The residue along each dimension, and the taps there, of each residue.
-    fn all(&self) -> impl Iterator<Item = (Spatial, [&Taps; 3])> {
-        let [_, rows, columns] = self.counts;
-        (0..self.counts.iter().product()).map(move |at| {
-            let residue = [at / (rows * columns), at / columns % rows, at % columns];
-            let taps = std::array::from_fn(|dim| &self.taps[dim][residue[dim]]);
-            (residue, taps)
-        })
-    }
-}
-
-fn count(taps: [&Taps; 3]) -> usize {
-    taps.iter().map(|taps| taps.taps.len()).product()
-}
+/// Elements of a product that are added to the image before the next is made: 4 MiB of f32.
+const PART: usize = 1 << 20;
 
 /// `out[batch, groups · in_channels, …]`, the image.
 pub(in super::super) fn transposed<T: Element>(
@@ -82,156 +27,257 @@ pub(in super::super) fn transposed<T: Element>(
     sizes: &Sizes,
     out: &mut [T],
 ) -> Result<()> {
-    let straight = copy::straight_rows(y);
-    let maps = Maps::new(straight.view(y));
-    let residues = Residues::new(sizes);
-    // A stride may be longer than the kernel: then some positions meet no tap.
-    let is_met = residues
-        .taps
-        .iter()
-        .flatten()
-        .all(|taps| !taps.taps.is_empty());
-    if sizes.out_channels == 0 || !is_met {
-        out.fill(T::default());
+    if sizes.windows.iter().all(|window| window.stride == 1) {
+        return by_patches(y, weight, sizes, out);
     }
-    if sizes.out_channels == 0 {
+    let (y, weight) = (Wide::new(y), Wide::new(weight));
+    by_products((y.view(), weight.view()), sizes, PART, out)
+}
+
+/// Stride 1.
+fn by_patches<T: Element>(
+    y: View<'_, T>,
+    weight: View<'_, T>,
+    sizes: &Sizes,
+    out: &mut [T],
+) -> Result<()> {
+    let (rows, inner) = (sizes.in_channels, sizes.out_channels * sizes.taps());
+    let count = sizes.batch * sizes.groups;
+    let [channel, row] = [weight.strides[0], weight.strides[1]];
+    if let Some(right) = pointwise(y, sizes, sizes.out_channels)? {
+        let matrix = |group: usize| {
+            let data = weight
+                .data
+                .get(group * inner * channel..)
+                .unwrap_or_default();
+            Ok(MatRef::new(data, rows, inner, row, channel)?)
+        };
+        let kernels = (0..sizes.groups).map(matrix).collect::<Result<Vec<_>>>()?;
+        let kernels = |at: usize| kernels[at % sizes.groups];
+        return Ok(tallow_gemm::matmul(out, count, &kernels, &|at| right[at])?);
+    }
+    // The kernel as `[groups, in_channels, out_channels, taps…]`.
+    let dims = [&[sizes.groups, rows, sizes.out_channels], &weight.dims[2..]].concat();
+    let first = [sizes.out_channels * channel, row, channel];
+    let turned = View {
+        data: weight.data,
+        dims: &dims,
+        strides: &[&first, &weight.strides[2..]].concat(),
+    };
+    let straight = copy::straighten_unless(false, turned);
+    let turned = straight.view(turned).data;
+    let matrix = |group: usize| {
+        let data = turned.get(group * rows * inner..).unwrap_or_default();
+        Ok(MatRef::new(data, rows, inner, inner, 1)?)
+    };
+    let kernels = (0..sizes.groups).map(matrix).collect::<Result<Vec<_>>>()?;
+    let straight_y = copy::straight_rows(y);
+    let reads: [Vec<isize>; 3] = std::array::from_fn(|dim| {
+        let taps = 0..sizes.kernel[dim];
+        taps.map(|tap| -sizes.windows[dim].offset(tap)).collect()
+    });
+    let along = [&reads[0][..], &reads[1][..], &reads[2][..]];
+    let patches = Patches::of_result(Maps::new(straight_y.view(y)), sizes, along, sizes.image);
+    let kernels = |at: usize| kernels[at % sizes.groups];
+    Ok(tallow_gemm::matmul_columns(out, count, &kernels, &patches)?)
+}
+
+/// Any stride, by parts of about `part_len` elements.
+fn by_products<T: Element>(
+    (y, weight): (View<'_, T::Acc>, View<'_, T::Acc>),
+    sizes: &Sizes,
+    part_len: usize,
+    out: &mut [T],
+) -> Result<()> {
+    let image_len: usize = sizes.image.iter().product();
+    let row_len = sizes.taps() * sizes.out_count();
+    if out.is_empty() || row_len == 0 {
+        out.fill(T::default());
         return Ok(());
     }
-    let kernel = SortedKernel::new(weight, sizes, &residues);
-    let stride = sizes.windows.map(|window| window.stride);
-    let mut start = 0;
-    for (residue, taps) in residues.all() {
-        let inner = sizes.out_channels * count(taps);
-        if inner == 0 {
-            continue;
+    let straight = straight_kernel(weight);
+    let weight = straight.view(weight);
+    let [tap_stride] = Walk::new(&weight.dims[1..], [&weight.strides[1..]]).inner_strides();
+    let straight_y = copy::straighten_unless(images(y, sizes, sizes.out_channels)?.is_some(), y);
+    let Some(right) = images(straight_y.view(y), sizes, sizes.out_channels)? else {
+        crate::bail!(
+            "conv: y {:?}; wants positions that are evenly apart",
+            y.dims
+        );
+    };
+    let rows_most = (part_len / row_len).clamp(1, sizes.in_channels);
+    // More than one image only where all rows of one are made at once.
+    let images_most = (part_len / (row_len * sizes.in_channels)).clamp(1, right.len());
+    let mut part = recycle::take::<T::Acc>(images_most * rows_most * row_len);
+    for first_image in (0..right.len()).step_by(images_most) {
+        let right = &right[first_image..right.len().min(first_image + images_most)];
+        for first_row in (0..sizes.in_channels).step_by(rows_most) {
+            let rows = rows_most.min(sizes.in_channels - first_row);
+            let left = |group: usize| {
+                let from =
+                    group * sizes.out_channels * weight.strides[0] + first_row * weight.strides[1];
+                let data = weight.data.get(from..).unwrap_or_default();
+                let (rows, cols) = (rows * sizes.taps(), sizes.out_channels);
+                Ok(MatRef::new(
+                    data,
+                    rows,
+                    cols,
+                    tap_stride,
+                    weight.strides[0],
+                )?)
+            };
+            let left = (0..sizes.groups).map(left).collect::<Result<Vec<_>>>()?;
+            let part = &mut part[..right.len() * rows * row_len];
+            let of_image = |at: usize| left[(first_image + at) % sizes.groups];
+            tallow_gemm::matmul(part, right.len(), &of_image, &|at| right[at])?;
+            let start = (first_image * sizes.in_channels + first_row) * image_len;
+            let out = &mut out[start..][..right.len() * rows * image_len];
+            add_channels(part, sizes, out);
         }
-        let matrices = kernel.matrices(sizes, start, inner)?;
-        start += inner;
-        let matrices = |at: usize| matrices[at % sizes.groups];
-        let positions: Spatial =
-            std::array::from_fn(|dim| (sizes.image[dim] - residue[dim]).div_ceil(stride[dim]));
-        let along = taps.map(|taps| taps.reads.as_slice());
-        let patches = Patches::of_result(maps, sizes, along, positions);
-        let images = sizes.batch * sizes.groups;
-        if positions == sizes.image {
-            tallow_gemm::matmul_columns(out, images, &matrices, &patches)?;
-            continue;
-        }
-        let count: usize = positions.iter().product();
-        let mut part = recycle::take::<T>(images * sizes.in_channels * count);
-        tallow_gemm::matmul_columns(&mut part, images, &matrices, &patches)?;
-        let place = Place {
-            image: sizes.image,
-            residue,
-            stride,
-            positions,
-        };
-        place.spread(&part, out);
-        recycle::give(part);
     }
-    recycle::give(kernel.data);
+    recycle::give(part);
     Ok(())
 }
 
-/// The kernel, sorted for the products: a row for each group and channel of the image; in it, for
-/// each residue in turn, `[out_channels, taps that meet it]`.
-struct SortedKernel<T> {
-    data: Vec<T>,
-    row_len: usize,
+/// The image's channels, of each of which `part` has the products.
+fn add_channels<T: Element>(part: &[T::Acc], sizes: &Sizes, out: &mut [T]) {
+    let image_len: usize = sizes.image.iter().product();
+    let row_len = sizes.taps() * sizes.out_count();
+    let together = Cost::Light.min_chunk().div_ceil(row_len.max(image_len));
+    let together = tallow_threads::chunk_len(out.len() / image_len, together);
+    tallow_threads::parallel_chunks_mut(out, together * image_len, |chunk, out| {
+        let part = part[chunk * together * row_len..].chunks_exact(row_len);
+        let mut sums = recycle::take::<T::Acc>(image_len);
+        for (part, image) in part.zip(out.chunks_exact_mut(image_len)) {
+            sums.fill(T::Acc::default());
+            add_channel::<T>(part, sizes, &mut sums);
+            let sums = sums.iter();
+            sums.zip(image).for_each(|(sum, to)| *to = T::round(*sum));
+        }
+        recycle::give(sums);
+    });
 }
 
-impl<T: Element> SortedKernel<T> {
-    fn new(weight: View<'_, T>, sizes: &Sizes, residues: &Residues) -> Self {
-        let spatial = weight.dims.len() - 2;
-        let mut strides = [0; 3];
-        strides[3 - spatial..].copy_from_slice(&weight.strides[2..]);
-        // Of each tap: where it is in the kernel, where in a row, and how far to the next channel.
-        let (mut places, mut row_len) = (Vec::new(), 0);
-        for (_, taps) in residues.all() {
-            let step = count(taps);
-            for at in 0..step {
-                let [_, rows, columns] = taps.map(|taps| taps.taps.len());
-                let index = [at / (rows * columns), at / columns % rows, at % columns];
-                let along = index.iter().zip(taps).zip(strides);
-                let from: usize = along
-                    .map(|((&at, taps), stride)| taps.taps[at] * stride)
-                    .sum();
-                places.push((from, row_len + at, step));
+fn add_channel<T: Element>(part: &[T::Acc], sizes: &Sizes, sums: &mut [T::Acc]) {
+    let ([planes, rows, cols], [_, height, width]) = (sizes.out, sizes.image);
+    let [window_z, window_y, window] = sizes.windows;
+    let [_, taps_y, taps] = sizes.kernel;
+    let inside_of = |at: isize, len: usize| usize::try_from(at).ok().filter(|at| *at < len);
+    for (tap, part) in part.chunks_exact(planes * rows * cols).enumerate() {
+        let (z, y) = (tap / (taps_y * taps), tap / taps % taps_y);
+        let offset = window.offset(tap % taps);
+        let met = inside(0..cols, window.stride, offset, width);
+        for (line, part) in part.chunks_exact(cols).enumerate() {
+            let plane = (line / rows * window_z.stride) as isize + window_z.offset(z);
+            let row = (line % rows * window_y.stride) as isize + window_y.offset(y);
+            let plane = inside_of(plane, sizes.image[0]);
+            let (Some(plane), Some(row)) = (plane, inside_of(row, height)) else {
+                continue;
+            };
+            if met.is_empty() {
+                continue;
             }
-            row_len += sizes.out_channels * step;
-        }
-        let rows = sizes.groups * sizes.in_channels;
-        let mut data = recycle::take::<T>(rows * row_len);
-        if data.is_empty() {
-            return Self { data, row_len };
-        }
-        let together = Cost::Light.min_chunk().div_ceil(row_len);
-        let together = tallow_threads::chunk_len(rows, together);
-        tallow_threads::parallel_chunks_mut(&mut data, together * row_len, |chunk, rows| {
-            // Channels outermost: neighbouring rows lie side by side in the kernel.
-            for channel in 0..sizes.out_channels {
-                for (row, to) in (chunk * together..).zip(rows.chunks_exact_mut(row_len)) {
-                    let (group, row) = (row / sizes.in_channels, row % sizes.in_channels);
-                    let start = (group * sizes.out_channels + channel) * weight.strides[0]
-                        + row * weight.strides[1];
-                    for &(from, place, step) in &places {
-                        to[place + channel * step] = weight.data[start + from];
-                    }
-                }
+            let first = ((met.start * window.stride) as isize + offset).unsigned_abs();
+            let sums = sums[(plane * height + row) * width + first..].iter_mut();
+            for (sum, product) in sums.step_by(window.stride).zip(&part[met.clone()]) {
+                *sum += *product;
             }
-        });
-        Self { data, row_len }
+        }
+    }
+}
+
+/// An operand in the type that products are summed in: as it lies if it is of that type.
+struct Wide<'a, T: Element> {
+    view: View<'a, T>,
+    copied: Vec<T::Acc>,
+    strides: Vec<usize>,
+}
+
+impl<'a, T: Element> Wide<'a, T> {
+    fn new(view: View<'a, T>) -> Self {
+        let (mut copied, mut strides) = (Vec::new(), Vec::new());
+        if T::already_wide(view.data).is_none() {
+            let straight = copy::straighten_unless(view.contiguous().is_some(), view);
+            copied = recycle::take(view.count());
+            let from = straight.view(view).data.iter();
+            from.zip(&mut copied)
+                .for_each(|(from, to)| *to = from.widen());
+            strides = Shape::from(view.dims).stride_contiguous();
+        }
+        Self {
+            view,
+            copied,
+            strides,
+        }
     }
 
-    /// The matrix of each group for the residue whose part of a row starts here.
-    fn matrices(&self, sizes: &Sizes, start: usize, inner: usize) -> Result<Vec<MatRef<'_, T>>> {
-        let rows = sizes.in_channels;
-        let matrix = |group: usize| {
-            let data = self.data.get(group * rows * self.row_len + start..);
-            Ok(MatRef::new(
-                data.unwrap_or_default(),
-                rows,
-                inner,
-                self.row_len,
-                1,
-            )?)
+    fn view(&self) -> View<'_, T::Acc> {
+        let wide = T::already_wide(self.view.data).map(|data| (data, self.view.strides));
+        let (data, strides) = wide.unwrap_or((&self.copied, &self.strides));
+        View {
+            data,
+            dims: self.view.dims,
+            strides,
+        }
+    }
+}
+
+impl<T: Element> Drop for Wide<'_, T> {
+    fn drop(&mut self) {
+        recycle::give(std::mem::take(&mut self.copied));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::conv::geometry::Window;
+
+    #[test]
+    fn parts_of_any_length_give_the_same() -> Result<()> {
+        let window = |stride| Window {
+            stride,
+            padding: 1,
+            dilation: 1,
         };
-        (0..sizes.groups).map(matrix).collect()
-    }
-}
-
-/// Where the positions of a residue lie in a channel of the image.
-struct Place {
-    image: Spatial,
-    residue: Spatial,
-    stride: Spatial,
-    positions: Spatial,
-}
-
-impl Place {
-    /// Copies the positions of each channel to their places.
-    fn spread<T: Element>(&self, part: &[T], out: &mut [T]) {
-        let image_len: usize = self.image.iter().product();
-        let part_len: usize = self.positions.iter().product();
-        let channels_min = Cost::Light.min_chunk().div_ceil(image_len);
-        let channels = tallow_threads::chunk_len(out.len() / image_len, channels_min);
-        tallow_threads::parallel_chunks_mut(out, channels * image_len, |chunk, out| {
-            let parts = part[chunk * channels * part_len..].chunks_exact(part_len);
-            for (part, image) in parts.zip(out.chunks_exact_mut(image_len)) {
-                self.spread_channel(part, image);
-            }
-        });
-    }
-
-    fn spread_channel<T: Element>(&self, part: &[T], image: &mut [T]) {
-        let [_, height, width] = self.image;
-        let rows = self.positions[1];
-        for (row, part) in part.chunks_exact(self.positions[2]).enumerate() {
-            let plane = self.residue[0] + row / rows * self.stride[0];
-            let row = self.residue[1] + row % rows * self.stride[1];
-            let start = (plane * height + row) * width + self.residue[2];
-            let places = image[start..].iter_mut().step_by(self.stride[2]);
-            places.zip(part).for_each(|(to, from)| *to = *from);
+        let sizes = Sizes {
+            batch: 3,
+            groups: 2,
+            in_channels: 5,
+            out_channels: 4,
+            image: [1, 8, 9],
+            kernel: [1, 3, 3],
+            out: [1, 4, 3],
+            windows: [
+                Window {
+                    padding: 0,
+                    ..window(1)
+                },
+                window(2),
+                window(3),
+            ],
+        };
+        let numbers =
+            |len: usize| -> Vec<f32> { (0..len).map(|at| (at % 11) as f32 - 5.0).collect() };
+        let (y, weight) = (numbers(3 * 8 * 12), numbers(8 * 5 * 9));
+        let view = |data, dims, strides| View {
+            data,
+            dims,
+            strides,
+        };
+        let y = view(&y, &[3, 8, 4, 3], &[96, 12, 3, 1]);
+        let weight = view(&weight, &[8, 5, 3, 3], &[45, 9, 3, 1]);
+        let image = |part_len| -> Result<Vec<f32>> {
+            let mut out = vec![f32::NAN; 3 * 10 * 72];
+            by_products((y, weight), &sizes, part_len, &mut out)?;
+            Ok(out)
+        };
+        // One image and one row, some rows, one image, some images, all.
+        let whole = image(PART)?;
+        assert!(whole.iter().any(|value| *value != 0.0));
+        for part_len in [1, 250, 540, 1100] {
+            assert_eq!(image(part_len)?, whole, "{part_len}");
         }
+        Ok(())
     }
 }
