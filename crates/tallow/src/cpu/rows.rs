@@ -1,6 +1,7 @@
 //! Drivers for kernels that work on whole rows: the last dimension of a view.
 
 use super::map::Cost;
+use super::vector::VectorFloat;
 use super::view::View;
 use super::{copy, recycle};
 use crate::WithDType;
@@ -49,6 +50,44 @@ impl<S: Simd> PairwiseSum<S> {
         }
         self.simd.reduce_add_f32(total)
     }
+}
+
+/// A vector of a row, whole or not; lanes behind its end are `fill`.
+#[inline(always)]
+pub fn load_or<T: VectorFloat, S: Simd>(simd: S, from: &[T], fill: S::F32) -> S::F32 {
+    if from.len() >= S::F32_LANES {
+        return T::load(simd, from);
+    }
+    let mask = simd.first_m32(from.len());
+    simd.select_f32(mask, T::load_partial(simd, from), fill)
+}
+
+/// Folds the vectors of a row into `N` values in turn, so that one step need not wait for the last.
+/// `fill` stands for what is behind the end, and must change nothing.
+#[inline(always)]
+pub fn fold_vectors<S: Simd, T: VectorFloat, A: Copy, const N: usize>(
+    simd: S,
+    row: &[T],
+    fill: S::F32,
+    mut values: [A; N],
+    step: impl Fn(A, S::F32) -> A,
+) -> [A; N] {
+    let lanes = S::F32_LANES;
+    let blocks = row.chunks_exact(N * lanes);
+    let rest = blocks.remainder();
+    // A number of steps that is known when this is compiled keeps the values in registers.
+    for block in blocks {
+        for (at, value) in values.iter_mut().enumerate() {
+            *value = step(*value, T::load(simd, &block[at * lanes..]));
+        }
+    }
+    if !rest.is_empty() {
+        for (at, value) in values.iter_mut().enumerate() {
+            let from = rest.get(at * lanes..).unwrap_or_default();
+            *value = step(*value, load_or(simd, from, fill));
+        }
+    }
+    values
 }
 
 /// A kernel of one row.

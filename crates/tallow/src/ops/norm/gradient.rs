@@ -17,8 +17,10 @@ pub(super) fn norm(name: &str, eps: f32, inputs: &[&Tensor], u: &Tensor) -> Resu
         _ => x.to_dtype(DType::F32),
     };
     let (x, weight, u) = (wide(inputs[0])?, wide(inputs[1])?, wide(u)?);
+    let without_mean = |x: &Tensor| x.broadcast_sub(&x.mean_keepdim(D::Minus1)?);
     let centred = match name {
-        "layer_norm" => x.broadcast_sub(&x.mean_keepdim(D::Minus1)?)?,
+        // Twice: what the mean loses when it is rounded shows where a row is nearly constant.
+        "layer_norm" => without_mean(&without_mean(&x)?)?,
         _ => x,
     };
     let mean_square = centred.sqr()?.mean_keepdim(D::Minus1)?;

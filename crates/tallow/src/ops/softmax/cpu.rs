@@ -1,7 +1,7 @@
 //! Three passes over a row: maximum, exponentials and their sum, division.
 
 use crate::cpu::CpuView;
-use crate::cpu::rows::{PairwiseSum, RowKernel, SUM_VECTORS, for_each_row};
+use crate::cpu::rows::{PairwiseSum, RowKernel, SUM_VECTORS, fold_vectors, for_each_row, load_or};
 use crate::cpu::vector::VectorFloat;
 use crate::{CpuStorage, DType, F8E4M3, Result, bf16, f16};
 use tallow_simd::{Simd, math};
@@ -24,28 +24,28 @@ impl<T: VectorFloat> RowKernel<T, T> for Vectors {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S, src: &[T], dst: &mut [T], scratch: &mut [f32]) {
         let lanes = S::F32_LANES;
-        let lowest = f32::NEG_INFINITY;
-        let mut greatest = simd.splat_f32(lowest);
-        for (src, wide) in src.chunks(lanes).zip(scratch.chunks_mut(lanes)) {
-            let value = if src.len() == lanes {
-                T::load(simd, src)
-            } else {
-                T::load_partial(simd, src)
-            };
-            simd.store_partial_f32(value, wide);
-            greatest = simd.max_f32(greatest, simd.load_partial_or_f32(wide, lowest));
-        }
+        let lowest = simd.splat_f32(f32::NEG_INFINITY);
+        let [a, b, c, d] = fold_vectors(
+            simd,
+            src,
+            lowest,
+            [lowest; 4],
+            #[inline(always)]
+            |greatest, value| simd.max_f32(greatest, value),
+        );
+        let greatest = simd.max_f32(simd.max_f32(a, b), simd.max_f32(c, d));
         let greatest = simd.reduce_max_f32(greatest);
-        if greatest == lowest {
+        if greatest == f32::NEG_INFINITY {
             dst.fill(T::narrow(0.0));
             return;
         }
         let base = simd.splat_f32(greatest);
         let mut total = PairwiseSum::new(simd);
-        for block in scratch.chunks_mut(SUM_VECTORS * lanes) {
+        let block_len = SUM_VECTORS * lanes;
+        for (src, wide) in src.chunks(block_len).zip(scratch.chunks_mut(block_len)) {
             let mut sum = simd.splat_f32(0.0);
-            for wide in block.chunks_mut(lanes) {
-                let shifted = simd.sub_f32(simd.load_partial_or_f32(wide, lowest), base);
+            for (src, wide) in src.chunks(lanes).zip(wide.chunks_mut(lanes)) {
+                let shifted = simd.sub_f32(load_or(simd, src, lowest), base);
                 let weight = math::exp(simd, shifted);
                 sum = simd.add_f32(sum, weight);
                 simd.store_partial_f32(weight, wide);
