@@ -18,7 +18,8 @@ use crate::cpu::vector::{VectorFloat, widen_run};
 use crate::cpu::{CpuView, View, recycle};
 use crate::{CpuStorage, Result};
 use std::ops::Range;
-use tallow_simd::{Kernel, Simd, math};
+use tallow_gemm::Accumulator as _;
+use tallow_simd::{Kernel, MAX_F32_LANES, Simd, math};
 
 /// Keys a tile: kᵀ and v of 64 × 64 f32 are 16 KiB each, and the scores of a block as much.
 pub(super) const TILE: usize = 64;
@@ -429,25 +430,27 @@ fn load_keys<S: Simd, K: VectorFloat>(
         }
         return;
     }
-    // Key by key: each is read once, in order, and spread over the columns.
-    let mut key = [0.0; 64];
-    for at in 0..len {
-        let from = &k.data[start + at * k.strides[2]..];
-        for (feature, out) in out.chunks_mut(TILE * key.len()).enumerate() {
-            let key = &mut key[..out.len() / TILE];
-            load_run(
-                simd,
-                &from[feature * 64 * k.strides[3]..],
-                k.strides[3],
-                key,
-            );
-            out.chunks_exact_mut(TILE)
-                .zip(key)
-                .for_each(|(out, value)| out[at] = *value);
+    // A square of keys and features at a time.
+    let lanes = S::F32_LANES;
+    let mut square = [0.0; MAX_F32_LANES * MAX_F32_LANES];
+    let square = &mut square[..lanes * lanes];
+    for (first, out) in (0..).step_by(lanes).zip(out.chunks_mut(TILE * lanes)) {
+        let features = out.len() / TILE;
+        for first_key in (0..TILE).step_by(lanes) {
+            for (key, row) in (first_key..).zip(square.chunks_exact_mut(lanes)) {
+                if key < len {
+                    let from = &k.data[start + key * k.strides[2] + first * k.strides[3]..];
+                    load_run(simd, from, k.strides[3], &mut row[..features]);
+                } else {
+                    row.fill(0.0);
+                }
+            }
+            f32::transpose(simd, square);
+            for (row, out) in square.chunks_exact(lanes).zip(out.chunks_exact_mut(TILE)) {
+                simd.store_f32(simd.load_f32(row), &mut out[first_key..]);
+            }
         }
     }
-    out.chunks_exact_mut(TILE)
-        .for_each(|out| out[len..].fill(0.0));
 }
 
 /// v of a tile. Rows behind the tile's end are zeros: their weight is 0, and 0 times them must be
