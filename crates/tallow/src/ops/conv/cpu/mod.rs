@@ -71,7 +71,8 @@ fn pointwise<'a, T: Element>(
 ) -> Result<Option<Vec<MatRef<'a, T>>>> {
     let mut windows = sizes.windows.iter();
     let is_pointwise = sizes.taps() == 1 && windows.all(|at| at.padding == 0 && at.stride == 1);
-    if !is_pointwise || channels == 0 {
+    // Behind a transposed convolution's least image there may be more, which nothing reaches.
+    if !is_pointwise || sizes.image != sizes.out || channels == 0 {
         return Ok(None);
     }
     images(view, sizes, channels)
