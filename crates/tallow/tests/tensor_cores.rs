@@ -64,7 +64,7 @@ fn quantized_products_are_right_for_each_form_of_weights() {
 #[test]
 fn attention_is_right_for_each_width_and_dtype() {
     let f32_queries = ["XT=f32", "KT=f16", "TERMS=2"];
-    let runs: [(&[&str], &[&str]); 8] = [
+    let runs: [(&[&str], &[&str]); 10] = [
         (&f32_queries, &["HEAD=64", "WG=128", "SOFTCAP=0"]),
         (
             &f32_queries,
@@ -72,6 +72,10 @@ fn attention_is_right_for_each_width_and_dtype() {
         ),
         (&f32_queries, &["HEAD=96", "WG=128", "SOFTCAP=1"]),
         (&f32_queries, &["HEAD=128", "WG=128", "SOFTCAP=0"]),
+        (
+            &f32_queries,
+            &["HEAD=128", "WG=128", "SOFTCAP=0", "PARTS=1"],
+        ),
         (&f32_queries, &["HEAD=256", "WG=64", "SOFTCAP=0"]),
         (
             &f32_queries,
@@ -80,6 +84,10 @@ fn attention_is_right_for_each_width_and_dtype() {
         (
             &["XT=f16", "KT=f16", "TERMS=1"],
             &["HEAD=64", "WG=128", "SOFTCAP=0"],
+        ),
+        (
+            &["XT=f16", "KT=f16", "TERMS=1"],
+            &["HEAD=256", "WG=64", "SOFTCAP=0", "PARTS=1"],
         ),
         (
             &["XT=bf16", "KT=bf16", "TERMS=1"],

@@ -24,7 +24,7 @@ struct alignas(16) float4 {
 };
 static inline uint4 make_uint4(uint x, uint y, uint z, uint w) { return {x, y, z, w}; }
 
-static uint group;
+static uint group, groups_of_grid;
 static std::function<void()> kernel;
 static void run_thread() { kernel(); }
 
@@ -48,6 +48,7 @@ static void run_thread() { kernel(); }
 #define UNROLL
 #define TID ((uint)current)
 #define GRP_X group
+#define GRPS_X groups_of_grid
 #define SG_LANE ((uint)current & 31u)
 #define SG_ID ((uint)current >> 5)
 #define FMA(a, b, c) fmaf(a, b, c)

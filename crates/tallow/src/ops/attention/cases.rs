@@ -146,7 +146,7 @@ pub(super) fn cases() -> Vec<Case> {
         softcap: Some(2.0),
         ..causal
     };
-    let shapes: [(Sizes, AttentionOptions); 22] = [
+    let shapes: [(Sizes, AttentionOptions); 27] = [
         ([1, 1, 1, 1, 1, 1], plain),
         ([2, 4, 2, 1, 64, 1], plain),
         ([2, 4, 2, 3, 5, 8], plain),
@@ -171,6 +171,13 @@ pub(super) fn cases() -> Vec<Case> {
         // Keys enough for several groups a query, also where a window leaves groups without any.
         ([1, 2, 1, 1, 600, 32], causal),
         ([1, 1, 1, 2, 900, 16], window),
+        // Few queries: more rows to a head of keys than a group takes, odd numbers of them,
+        // features that are no whole number of packs, or more than one pass takes.
+        ([1, 5, 1, 3, 257, 24], causal),
+        ([2, 6, 2, 7, 129, 33], softcap),
+        ([1, 7, 7, 1, 128, 100], window),
+        ([1, 3, 1, 2, 131, 132], causal),
+        ([1, 2, 1, 5, 17, 512], plain),
     ];
     shapes
         .into_iter()

@@ -1,5 +1,5 @@
-//! The launches: for few queries a group of threads a query of a head, over all its keys; for many
-//! a group a tile of queries, on tensor cores or Metal's matrices where the device has them.
+//! The launches: for few queries groups of threads with a share of the keys each; for many a group
+//! a tile of queries, on tensor cores or Metal's matrices where the device has them.
 
 use super::AttentionOptions;
 use crate::gpu::{GpuStorage, GpuView, dtype_word, launch, span};
@@ -61,7 +61,7 @@ pub(super) const HEAD_DIM_MAX: usize = 512;
 
 /// The longest head of tiles of queries.
 const TILED_HEAD_MAX: u32 = 256;
-/// Query positions from which tiles are faster than a group a query.
+/// Query positions from which tiles are faster where there are no tensor cores.
 const TILED_QUERIES_MIN: u32 = 8;
 
 const SEES: &str = include_str!("sees.gpu.h");
@@ -115,25 +115,31 @@ const TILE_ROWS: u32 = 32;
 /// Shared memory that it takes at most, and that those of matrices do.
 const TILE_BYTES: u32 = 32 << 10;
 
-static ROW: KernelSource = KernelSource::new(
-    "attention_row",
-    include_str!("attention.gpu.h"),
+static FEW: KernelSource = KernelSource::new(
+    "attention_few",
+    include_str!("few.gpu.h"),
     &[SEES],
     Some(params),
     128,
 );
+/// Query rows of a group of `FEW`.
+const FEW_ROWS: u32 = 4;
 
 static JOIN: KernelSource = KernelSource::new(
     "attention_join",
     include_str!("join.gpu.h"),
     &[],
     Some(params),
-    64,
+    128,
 );
-/// Keys of a share at least: two tiles.
-const PART_KEYS: u32 = 256;
-/// Shares of the keys at most: joining reads them all.
-const PARTS_MAX: u32 = 32;
+/// Keys of a share of `FEW` at least: a tile.
+const FEW_KEYS: u32 = 128;
+/// Groups of `FEW` that a unit of the device works on at once.
+const FEW_PER_UNIT: u32 = 4;
+/// Keys of a share of `FLASH` at least: what takes as long as joining.
+const FLASH_KEYS: u32 = 256;
+/// Shares of the keys at most: joining has a thread for each.
+const PARTS_MAX: u32 = 128;
 
 fn heads(view: GpuView<'_>) -> Result<Heads> {
     let &[batch, head, position, feature] = view.layout().stride() else {
@@ -197,83 +203,110 @@ pub(super) fn attention(
         softcap: options.softcap.unwrap_or(0.0),
         parts: 1,
     };
-    let info = out.device().info();
-    let Some((variant, rows_of_group)) = tiled(info, (q.dtype(), k.dtype()), &params, batch) else {
-        return by_rows(inputs, out, params, rows as u32);
-    };
-    let variant = variant
-        .define("XT", dtype_word(q.dtype()))
-        .define("KT", dtype_word(k.dtype()));
-    let groups = (q_len * params.group).div_ceil(rows_of_group) * batch * kv_heads;
-    launch(&variant, [q, k, v], out, &params, [groups, 1, 1])
+    let kernel = kernel(out.device().info(), (q.dtype(), k.dtype()), &params, batch);
+    run(kernel, [q, k, v], out, params, batch)
 }
 
-/// A group of threads a query of a head; several, each with a share of the keys, where there are
-/// fewer queries than the device has room for.
-fn by_rows(
-    inputs: &[GpuView<'_>],
+/// A kernel for some operands.
+struct Kernel {
+    variant: Variant,
+    /// Query rows of a group.
+    rows: u32,
+    /// For a kernel whose groups may share the keys: the keys of a share at least, and the groups
+    /// that a unit of the device has room for.
+    shares: Option<(u32, u32)>,
+}
+
+/// Launches a kernel. Where its groups are fewer than the device has room for, several share the
+/// keys of each, and their sums are joined.
+fn run(
+    kernel: Kernel,
+    inputs: [GpuView<'_>; 3],
     out: &GpuStorage,
     mut params: AttentionParams,
-    rows: u32,
+    batch: u32,
 ) -> Result<()> {
-    let &[q, k, v] = inputs else {
-        crate::bail!("attention: {} operands; wants three", inputs.len());
-    };
+    let [q, k, v] = inputs;
     let (device, word) = (out.device(), dtype_word(q.dtype()));
-    let idle = (2 * device.info().units).checked_div(rows).unwrap_or(1);
-    params.parts = params
-        .kv_len
-        .div_ceil(PART_KEYS)
-        .min(idle)
-        .clamp(1, PARTS_MAX);
-    let variant = Variant::new(&ROW)
+    let rows = params.q_len * params.group;
+    let all_heads = params.heads.checked_div(params.group).unwrap_or(0) * batch;
+    let groups = rows.div_ceil(kernel.rows) * all_heads;
+    let variant = kernel
+        .variant
         .define("XT", word)
         .define("KT", dtype_word(k.dtype()));
+    let Some((keys, per_unit)) = kernel.shares else {
+        return launch(&variant, inputs, out, &params, [groups, 1, 1]);
+    };
+    let room = (per_unit * device.info().units)
+        .checked_div(groups)
+        .unwrap_or(1);
+    params.parts = params.kv_len.div_ceil(keys).min(room).clamp(1, PARTS_MAX);
     if params.parts == 1 {
         let variant = variant.define("OT", word).define("PARTS", 0);
-        return launch(&variant, [q, k, v], out, &params, [rows, 1, 1]);
+        return launch(&variant, inputs, out, &params, [groups, 1, 1]);
     }
-    let groups = rows * params.parts;
-    let bytes = groups as usize * (params.head_dim as usize + 2) * size_of::<f32>();
+    let lines = rows * all_heads;
+    let count = lines as usize * params.parts as usize * (params.head_dim as usize + 2);
+    let bytes = count * size_of::<f32>();
     let sums = device.buffer(bytes)?;
     let variant = variant.define("OT", "f32").define("PARTS", 1);
     let operands = [span(q), span(k), span(v), (&sums, 0..bytes)];
-    device.launch(&variant, &operands, &params, [groups, 1, 1])?;
+    device.launch(&variant, &operands, &params, [groups * params.parts, 1, 1])?;
     let join = Variant::new(&JOIN).define("XT", word);
     let operands = [(&sums, 0..bytes), out.whole()];
-    Ok(device.launch(&join, &operands, &params, [rows, 1, 1])?)
+    Ok(device.launch(&join, &operands, &params, [lines, 1, 1])?)
 }
 
-/// A kernel for tiles of queries, and the rows of a group, where it pays: on Metal's matrices or
-/// tensor cores, where the device has them and the keys are of their types. Of shapes, dtypes and
-/// device alone.
-fn tiled(
+/// The kernel for such operands: for tiles of queries, on tensor cores or Metal's matrices where
+/// the device has them and the keys are of their types; for few queries the one that reads keys
+/// row by row. Of shapes, dtypes and device alone.
+fn kernel(
     info: &DeviceInfo,
     (q, k): (DType, DType),
     params: &AttentionParams,
     batch: u32,
-) -> Option<(Variant, u32)> {
-    if params.q_len < TILED_QUERIES_MIN || params.head_dim > TILED_HEAD_MAX {
-        return None;
+) -> Kernel {
+    let on_tensor_cores = info.tensor_cores && matches!(k, DType::F16 | DType::BF16);
+    let are_few = match on_tensor_cores {
+        true => params.q_len * params.group <= FEW_ROWS,
+        false => params.q_len < TILED_QUERIES_MIN || info.shared_bytes < TILE_BYTES,
+    };
+    if are_few || params.head_dim > TILED_HEAD_MAX {
+        let each = 16 / k.size_in_bytes() as u32;
+        return Kernel {
+            variant: Variant::new(&FEW).define("EACH", each),
+            rows: FEW_ROWS,
+            shares: Some((FEW_KEYS, FEW_PER_UNIT)),
+        };
     }
     let rounded = |sizes: &[u32]| sizes.iter().copied().find(|size| params.head_dim <= *size);
-    if info.simdgroup_matrices && info.shared_bytes >= TILE_BYTES {
+    if on_tensor_cores {
+        let head = rounded(&[64, 96, 128]);
+        let source = if head.is_some() { &FLASH } else { &FLASH_LONG };
+        // f32 is two terms of the keys' f16.
+        let variant = Variant::new(source)
+            .define("TERMS", if q == DType::F32 { 2 } else { 1 })
+            .define("HEAD", head.unwrap_or(TILED_HEAD_MAX))
+            .define("SOFTCAP", u32::from(params.softcap != 0.0));
+        return Kernel {
+            variant,
+            rows: source.group() / 2,
+            shares: Some((FLASH_KEYS, 1)),
+        };
+    }
+    let (variant, rows) = if info.simdgroup_matrices {
         let head = rounded(&[64, 96, 128]).unwrap_or(TILED_HEAD_MAX);
-        return Some(by_matrices(info, (q, k), params, (batch, head)));
-    }
-    if !info.tensor_cores || !matches!(k, DType::F16 | DType::BF16) {
+        by_matrices(info, (q, k), params, (batch, head))
+    } else {
         let head = rounded(&[64, 128]).unwrap_or(TILED_HEAD_MAX);
-        let variant = Variant::new(&TILE).define("HEAD", head);
-        return (info.shared_bytes >= TILE_BYTES).then_some((variant, TILE_ROWS));
+        (Variant::new(&TILE).define("HEAD", head), TILE_ROWS)
+    };
+    Kernel {
+        variant,
+        rows,
+        shares: None,
     }
-    let head = rounded(&[64, 96, 128]);
-    let source = if head.is_some() { &FLASH } else { &FLASH_LONG };
-    // f32 is two terms of the keys' f16.
-    let variant = Variant::new(source)
-        .define("TERMS", if q == DType::F32 { 2 } else { 1 })
-        .define("HEAD", head.unwrap_or(TILED_HEAD_MAX))
-        .define("SOFTCAP", u32::from(params.softcap != 0.0));
-    Some((variant, source.group() / 2))
 }
 
 /// The kernel on Metal's matrices: with eight rows a subgroup, and more of these where there are
