@@ -99,8 +99,7 @@ KERNEL(attention_flash, WG)(IN(XT, q), IN(KT, k), IN(KT, v), OUT(OT, out),
 #if HEAD > 128
     SHARED uint4 queries[TERMS * ROWS * CHUNKS];
 #endif
-    /* Without AFTER_INPUTS: groups that came early would take places beside the forerunner's, and
-       lie unevenly over the device. */
+    AFTER_INPUTS();
     const uint lane = SG_LANE, g = lane >> 2, i = lane & 3u;
     const uint rows = p.q_len * p.group, tiles = (rows + ROWS - 1u) / ROWS;
     const uint kv_heads = p.heads / p.group, parts = PARTS ? p.parts : 1u;
