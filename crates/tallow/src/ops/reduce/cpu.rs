@@ -18,8 +18,10 @@ use crate::{CpuStorage, DType, Error, F8E4M3, Result, WithDType, bf16, f16};
 use std::marker::PhantomData;
 use tallow_simd::{Kernel, Simd};
 
-/// Elements of a row that one task takes: 64 KiB of f32.
+/// Elements of a row that are added up before their sum is in f64: 64 KiB of f32.
 const BLOCK: usize = 16 << 10;
+/// Blocks that a task takes at least: some 5 µs of one core.
+const TASK_BLOCKS_MIN: usize = 4;
 /// Rows and columns of a column task: 512 rows of 2 KiB of f32.
 const BLOCK_ROWS: usize = 512;
 const BLOCK_COLUMNS: usize = 512;
@@ -129,10 +131,12 @@ fn rows<T: Element, R: Reducer>(data: &[T], starts: View<'_, T>, len: usize, out
         for (start, out) in starts.offsets().zip(out) {
             let row = &data[start..][..len];
             let mut partials = vec![T::identity::<R>(); len.div_ceil(BLOCK)];
-            tallow_threads::parallel_chunks_mut(&mut partials, 1, |block, partial| {
-                let row = &row[block * BLOCK..];
-                let row = &row[..row.len().min(BLOCK)];
-                partial[0] = tallow_simd::dispatch(Row::<T, R>(row, PhantomData));
+            let together = tallow_threads::chunk_len(partials.len(), TASK_BLOCKS_MIN);
+            tallow_threads::parallel_chunks_mut(&mut partials, together, |chunk, partials| {
+                let row = &row[chunk * together * BLOCK..];
+                for (partial, block) in partials.iter_mut().zip(row.chunks(BLOCK)) {
+                    *partial = tallow_simd::dispatch(Row::<T, R>(block, PhantomData));
+                }
             });
             *out = T::finish(partials.into_iter().fold(T::identity::<R>(), T::join::<R>));
         }
