@@ -5,14 +5,14 @@
 //! `[out_channels, batch · positions]`, and the patches of the image with positions as rows. Like
 //! the patches of the forward product they are made while they are packed.
 
-use super::Element;
 use super::maps::Lined;
 use super::patches::{Patches, inside, zeros};
+use super::{Element, contiguous};
 use crate::Result;
 use crate::cpu::{View, copy};
 use crate::ops::conv::geometry::Sizes;
 use std::ops::Range;
-use tallow_gemm::{Accumulator as _, Columns, Element as _, MatRef};
+use tallow_gemm::{Accumulator as _, Columns, Element as _};
 use tallow_simd::{Kernel, MAX_F32_LANES, Simd};
 
 /// `out[groups · out_channels, in_channels, taps…]`
@@ -37,14 +37,7 @@ pub(in super::super) fn kernel<T: Element>(
         strides: &strides,
     };
     let straight = copy::straighten_unless(y.contiguous().is_some(), y);
-    let y = straight.view(y).data;
-    let rows = sizes.out_channels;
-    let matrix = |group: usize| {
-        let data = y.get(group * rows * inner..).unwrap_or_default();
-        MatRef::new(data, rows, inner, inner, 1)
-    };
-    let matrices = (0..sizes.groups).map(matrix);
-    let matrices = matrices.collect::<std::result::Result<Vec<_>, _>>()?;
+    let matrices = contiguous(straight.view(y).data, sizes, [sizes.out_channels, inner])?;
     let positions = Positions {
         patches: Patches::of_windows(lined.maps(x), sizes),
         batch: sizes.batch,

@@ -58,10 +58,15 @@ impl<'a, T> Maps<'a, T> {
     /// Where a row starts in its channel, if the map has it.
     #[inline(always)]
     pub(super) fn row(&self, plane: isize, row: isize) -> Option<usize> {
-        let inside = |at: isize, size: usize| (0..size as isize).contains(&at);
-        (inside(plane, self.dims[0]) && inside(row, self.dims[1]))
-            .then(|| plane as usize * self.plane_stride + row as usize * self.row_stride)
+        let (plane, row) = (place(plane, self.dims[0])?, place(row, self.dims[1])?);
+        Some(plane * self.plane_stride + row * self.row_stride)
     }
+}
+
+/// A place along a dimension, if it is not in the padding.
+#[inline(always)]
+pub(super) fn place(at: isize, size: usize) -> Option<usize> {
+    usize::try_from(at).ok().filter(|at| *at < size)
 }
 
 /// An image whose rows can be read in runs.

@@ -25,7 +25,7 @@ use crate::cpu::walk::Walk;
 use crate::{Result, WithDType};
 use maps::{Lined, Maps};
 use patches::Patches;
-use std::ops::AddAssign;
+use std::ops::{AddAssign, Range};
 use tallow_gemm::{GemmElement, MatRef};
 
 /// An element type that convolutions take: a float, summed in f32 or f64.
@@ -50,7 +50,7 @@ pub(super) fn forward<T: Element>(
         return depthwise::run(Maps::new(straight.view(x)), kernel, sizes, out);
     }
     let straight = straight_kernel(kernel);
-    let kernels = matrices(straight.view(kernel), sizes)?;
+    let kernels = matrices(straight.view(kernel), sizes, 0..sizes.in_channels)?;
     let kernels = |at: usize| kernels[at % sizes.groups];
     let count = sizes.batch * sizes.groups;
     if let Some(images) = pointwise(x, sizes, sizes.in_channels)? {
@@ -72,24 +72,20 @@ fn pointwise<'a, T: Element>(
     let mut windows = sizes.windows.iter();
     let is_pointwise = sizes.taps() == 1 && windows.all(|at| at.padding == 0 && at.stride == 1);
     // Behind a transposed convolution's least image there may be more, which nothing reaches.
-    if !is_pointwise || sizes.image != sizes.out || channels == 0 {
+    if !is_pointwise || sizes.image != sizes.out || channels == 0 || !is_even(view, 2) {
         return Ok(None);
     }
-    images(view, sizes, channels)
+    images(view, sizes, channels).map(Some)
 }
 
-/// Each group of each image, or result, of a batch as a matrix, `[channels, positions]`, if the
+/// Each group of each image, or result, of a batch as a matrix, `[channels, positions]`; the
 /// positions are evenly apart.
 fn images<'a, T: GemmElement>(
     view: View<'a, T>,
     sizes: &Sizes,
     channels: usize,
-) -> Result<Option<Vec<MatRef<'a, T>>>> {
-    let spatial = Walk::new(&view.dims[2..], [&view.strides[2..]]);
-    if spatial.dims.len() != 1 {
-        return Ok(None);
-    }
-    let [stride] = spatial.inner_strides();
+) -> Result<Vec<MatRef<'a, T>>> {
+    let [stride] = Walk::new(&view.dims[2..], [&view.strides[2..]]).inner_strides();
     let cols = view.dims[2..].iter().product();
     let image = |at: usize| {
         let (batch, group) = (at / sizes.groups, at % sizes.groups);
@@ -97,24 +93,47 @@ fn images<'a, T: GemmElement>(
         let data = view.data.get(start..).unwrap_or_default();
         Ok(MatRef::new(data, channels, cols, view.strides[1], stride)?)
     };
-    let images = (0..sizes.batch * sizes.groups).map(image);
-    Ok(Some(images.collect::<Result<_>>()?))
+    (0..sizes.batch * sizes.groups).map(image).collect()
+}
+
+/// Whether the elements of the dimensions from this one on are evenly apart.
+fn is_even<T>(view: View<'_, T>, from: usize) -> bool {
+    let walk = Walk::new(&view.dims[from..], [&view.strides[from..]]);
+    walk.dims.len() == 1
 }
 
 /// The kernel, copied if the elements of one result are not evenly apart.
 fn straight_kernel<T: WithDType>(kernel: View<'_, T>) -> Straightened<T> {
-    let merged = Walk::new(&kernel.dims[1..], [&kernel.strides[1..]]);
-    copy::straighten_unless(merged.dims.len() == 1, kernel)
+    copy::straighten_unless(is_even(kernel, 1), kernel)
 }
 
-/// The straight kernel as a matrix for each group: `[out_channels, in_channels · taps]`.
-fn matrices<'a, T: Element>(kernel: View<'a, T>, sizes: &Sizes) -> Result<Vec<MatRef<'a, T>>> {
+/// Some channels of the straight kernel as a matrix for each group: `[out_channels, channels ·
+/// taps]`.
+fn matrices<'a, T: GemmElement>(
+    kernel: View<'a, T>,
+    sizes: &Sizes,
+    channels: Range<usize>,
+) -> Result<Vec<MatRef<'a, T>>> {
     let [stride] = Walk::new(&kernel.dims[1..], [&kernel.strides[1..]]).inner_strides();
     let matrix = |group: usize| {
-        let start = group * sizes.out_channels * kernel.strides[0];
-        let (rows, cols) = (sizes.out_channels, sizes.in_channels * sizes.taps());
+        let start =
+            group * sizes.out_channels * kernel.strides[0] + channels.start * kernel.strides[1];
+        let (rows, cols) = (sizes.out_channels, channels.len() * sizes.taps());
         let data = kernel.data.get(start..).unwrap_or_default();
         Ok(MatRef::new(data, rows, cols, kernel.strides[0], stride)?)
+    };
+    (0..sizes.groups).map(matrix).collect()
+}
+
+/// A contiguous matrix for each group.
+fn contiguous<'a, T: GemmElement>(
+    data: &'a [T],
+    sizes: &Sizes,
+    [rows, cols]: [usize; 2],
+) -> Result<Vec<MatRef<'a, T>>> {
+    let matrix = |group: usize| {
+        let data = data.get(group * rows * cols..).unwrap_or_default();
+        Ok(MatRef::new(data, rows, cols, cols, 1)?)
     };
     (0..sizes.groups).map(matrix).collect()
 }

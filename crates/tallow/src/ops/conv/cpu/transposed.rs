@@ -7,15 +7,13 @@
 //! added to the image where its tap lies. That takes more memory than the image, so it goes by
 //! parts of about [`PART`] elements.
 
-use super::maps::Maps;
+use super::maps::{Maps, place};
 use super::patches::{Patches, inside};
-use super::{Element, images, pointwise, straight_kernel};
+use super::{Element, contiguous, images, is_even, matrices, pointwise, straight_kernel};
 use crate::cpu::map::Cost;
-use crate::cpu::walk::Walk;
 use crate::cpu::{View, copy, recycle};
 use crate::ops::conv::geometry::Sizes;
 use crate::{Result, Shape};
-use tallow_gemm::MatRef;
 
 /// Elements of a product that are added to the image before the next is made: 4 MiB of f32.
 const PART: usize = 1 << 20;
@@ -45,15 +43,8 @@ fn by_patches<T: Element>(
     let count = sizes.batch * sizes.groups;
     let [channel, row] = [weight.strides[0], weight.strides[1]];
     if let Some(right) = pointwise(y, sizes, sizes.out_channels)? {
-        let matrix = |group: usize| {
-            let data = weight
-                .data
-                .get(group * inner * channel..)
-                .unwrap_or_default();
-            Ok(MatRef::new(data, rows, inner, row, channel)?)
-        };
-        let kernels = (0..sizes.groups).map(matrix).collect::<Result<Vec<_>>>()?;
-        let kernels = |at: usize| kernels[at % sizes.groups];
+        let kernels = matrices(weight, sizes, 0..rows)?;
+        let kernels = |at: usize| kernels[at % sizes.groups].t();
         return Ok(tallow_gemm::matmul(out, count, &kernels, &|at| right[at])?);
     }
     // The kernel as `[groups, in_channels, out_channels, taps…]`.
@@ -65,12 +56,7 @@ fn by_patches<T: Element>(
         strides: &[&first, &weight.strides[2..]].concat(),
     };
     let straight = copy::straighten_unless(false, turned);
-    let turned = straight.view(turned).data;
-    let matrix = |group: usize| {
-        let data = turned.get(group * rows * inner..).unwrap_or_default();
-        Ok(MatRef::new(data, rows, inner, inner, 1)?)
-    };
-    let kernels = (0..sizes.groups).map(matrix).collect::<Result<Vec<_>>>()?;
+    let kernels = contiguous(straight.view(turned).data, sizes, [rows, inner])?;
     let straight_y = copy::straight_rows(y);
     let reads: [Vec<isize>; 3] = std::array::from_fn(|dim| {
         let taps = 0..sizes.kernel[dim];
@@ -97,14 +83,8 @@ fn by_products<T: Element>(
     }
     let straight = straight_kernel(weight);
     let weight = straight.view(weight);
-    let [tap_stride] = Walk::new(&weight.dims[1..], [&weight.strides[1..]]).inner_strides();
-    let straight_y = copy::straighten_unless(images(y, sizes, sizes.out_channels)?.is_some(), y);
-    let Some(right) = images(straight_y.view(y), sizes, sizes.out_channels)? else {
-        crate::bail!(
-            "conv: y {:?}; wants positions that are evenly apart",
-            y.dims
-        );
-    };
+    let straight_y = copy::straighten_unless(is_even(y, 2), y);
+    let right = images(straight_y.view(y), sizes, sizes.out_channels)?;
     let rows_most = (part_len / row_len).clamp(1, sizes.in_channels);
     // More than one image only where all rows of one are made at once.
     let images_most = (part_len / (row_len * sizes.in_channels)).clamp(1, right.len());
@@ -113,22 +93,9 @@ fn by_products<T: Element>(
         let right = &right[first_image..right.len().min(first_image + images_most)];
         for first_row in (0..sizes.in_channels).step_by(rows_most) {
             let rows = rows_most.min(sizes.in_channels - first_row);
-            let left = |group: usize| {
-                let from =
-                    group * sizes.out_channels * weight.strides[0] + first_row * weight.strides[1];
-                let data = weight.data.get(from..).unwrap_or_default();
-                let (rows, cols) = (rows * sizes.taps(), sizes.out_channels);
-                Ok(MatRef::new(
-                    data,
-                    rows,
-                    cols,
-                    tap_stride,
-                    weight.strides[0],
-                )?)
-            };
-            let left = (0..sizes.groups).map(left).collect::<Result<Vec<_>>>()?;
+            let left = matrices(weight, sizes, first_row..first_row + rows)?;
             let part = &mut part[..right.len() * rows * row_len];
-            let of_image = |at: usize| left[(first_image + at) % sizes.groups];
+            let of_image = |at: usize| left[(first_image + at) % sizes.groups].t();
             tallow_gemm::matmul(part, right.len(), &of_image, &|at| right[at])?;
             let start = (first_image * sizes.in_channels + first_row) * image_len;
             let out = &mut out[start..][..right.len() * rows * image_len];
@@ -162,7 +129,6 @@ fn add_channel<T: Element>(part: &[T::Acc], sizes: &Sizes, sums: &mut [T::Acc]) 
     let ([planes, rows, cols], [_, height, width]) = (sizes.out, sizes.image);
     let [window_z, window_y, window] = sizes.windows;
     let [_, taps_y, taps] = sizes.kernel;
-    let inside_of = |at: isize, len: usize| usize::try_from(at).ok().filter(|at| *at < len);
     for (tap, part) in part.chunks_exact(planes * rows * cols).enumerate() {
         let (z, y) = (tap / (taps_y * taps), tap / taps % taps_y);
         let offset = window.offset(tap % taps);
@@ -170,8 +136,8 @@ fn add_channel<T: Element>(part: &[T::Acc], sizes: &Sizes, sums: &mut [T::Acc]) 
         for (line, part) in part.chunks_exact(cols).enumerate() {
             let plane = (line / rows * window_z.stride) as isize + window_z.offset(z);
             let row = (line % rows * window_y.stride) as isize + window_y.offset(y);
-            let plane = inside_of(plane, sizes.image[0]);
-            let (Some(plane), Some(row)) = (plane, inside_of(row, height)) else {
+            let plane = place(plane, sizes.image[0]);
+            let (Some(plane), Some(row)) = (plane, place(row, height)) else {
                 continue;
             };
             if met.is_empty() {
