@@ -92,8 +92,11 @@ pub fn fold_vectors<S: Simd, T: VectorFloat, A: Copy, const N: usize>(
 
 /// A kernel of one row.
 pub trait RowKernel<A, O>: Copy + Sync {
-    /// Writes `dst` from `src`, a row. `scratch` has the row's length and holds values that mean
-    /// nothing.
+    /// Whether it wants scratch.
+    const SCRATCH: bool = false;
+
+    /// Writes `dst` from `src`, a row. `scratch` has the row's length if it is wanted, and holds
+    /// values that mean nothing.
     fn run<S: Simd>(self, simd: S, src: &[A], dst: &mut [O], scratch: &mut [f32]);
 }
 
@@ -167,7 +170,7 @@ impl<A: WithDType, O: WithDType, F: RowKernel<A, O>> Kernel for Rows<'_, A, O, F
             out_len,
             f,
         } = self;
-        let mut scratch = recycle::take::<f32>(len);
+        let mut scratch = recycle::take::<f32>(if F::SCRATCH { len } else { 0 });
         for (src, dst) in src.chunks_exact(len).zip(dst.chunks_exact_mut(out_len)) {
             f.run(simd, src, dst, &mut scratch);
         }

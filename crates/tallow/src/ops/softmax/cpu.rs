@@ -21,6 +21,8 @@ pub(super) fn softmax(x: CpuView<'_>, out: &mut CpuStorage) -> Result<()> {
 struct Vectors;
 
 impl<T: VectorFloat> RowKernel<T, T> for Vectors {
+    const SCRATCH: bool = true;
+
     #[inline(always)]
     fn run<S: Simd>(self, simd: S, src: &[T], dst: &mut [T], scratch: &mut [f32]) {
         let lanes = S::F32_LANES;
